@@ -25,6 +25,7 @@ mod limits;
 mod lookalikes;
 mod mutants;
 mod op_vectors;
+mod operator_names;
 mod operators;
 mod optimize;
 mod optimize_command;

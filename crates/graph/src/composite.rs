@@ -11,7 +11,7 @@ use super::{Graph, Node, VertexId};
 use tautomer_diag::Source;
 use tautomer_lang::ast::{Block, ExprId, ExprKind, Function, Program};
 use tautomer_lang::parse_program;
-use tautomer_op::{AttrValue, Op, OpDef, OpError};
+use tautomer_op::{AttrValue, Op, OpDef, OpError, known};
 
 /// The parsed body of a composite operator.
 fn body(def: &'static OpDef) -> Result<&'static Program, OpError> {
@@ -89,7 +89,7 @@ pub fn body_operators(def: &'static OpDef) -> Result<Vec<&'static OpDef>, OpErro
             ExprKind::Unary { op, operand } => (Some(op.operator()), vec![*operand]),
             ExprKind::If { cond, then, otherwise } => {
                 let below = [vec![*cond], block(then), block(otherwise)].concat();
-                (Some("where"), below)
+                (Some(known::WHERE), below)
             }
             ExprKind::When { then, otherwise, .. } => (None, [block(then), block(otherwise)].concat()),
             ExprKind::Project { base, .. } => (None, vec![*base]),

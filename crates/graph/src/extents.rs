@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::{Graph, Node, VertexId};
-use tautomer_op::{AttrKind, AttrValue, Fact, Infer, OpDef, known_ints};
+use tautomer_op::{AttrKind, AttrValue, Fact, Infer, OpDef, ShapeRule, known_ints};
 use tautomer_tensor::{Atom, Dim, Shape, Type};
 
 /// Operands and attributes of a call to be built.
@@ -39,7 +39,7 @@ impl Graph {
                 (Some(AttrKind::Int | AttrKind::Axis(_)), [one]) if self.is_bound(one) => AttrValue::Int(one.clone()),
                 (Some(AttrKind::Ints | AttrKind::Axes(_)), list) => {
                     let shape = self.vertices[operands[0]].ty.as_tensor().and_then(|t| t.shape.as_ref());
-                    match shape.filter(|_| def.name == "reshape") {
+                    match shape.filter(|_| def.shapes == ShapeRule::Reshape) {
                         Some(shape) => AttrValue::Ints(self.with_placeholders(list, shape)?),
                         None if list.iter().all(|d| self.is_bound(d)) => AttrValue::Ints(list.to_vec()),
                         None => continue,

@@ -1,7 +1,7 @@
 //! The semantics of control flow, sequences and optional values, in terms of other operators and the functions called.
 
 use super::interpret::Domain;
-use tautomer_op::{AttrValue, Flow, OpDef, OpError, lookup};
+use tautomer_op::{AttrValue, Flow, OpDef, OpError, known, lookup};
 use tautomer_tensor::{DType, Shape, Tensor, TensorType, Type};
 
 /// A value of any type during the evaluation of a graph.
@@ -197,7 +197,7 @@ pub(crate) fn evaluate<D: Domain>(
             if items.len() == 1 {
                 return single(Datum::One(items.remove(0).0));
             }
-            let joined = apply::<D>("concat", &items, &[("axis", AttrValue::int(axis))])?;
+            let joined = apply::<D>(known::CONCAT, &items, &[("axis", AttrValue::int(axis))])?;
             single(Datum::One(first(joined)?))
         }
         Flow::Optional => single(Datum::List(call.operands.to_vec())),
@@ -272,7 +272,7 @@ fn side_by_side<D: Domain>(values: Vec<(D::T, Type)>, axis: i64) -> Result<D::T,
         let mut dims = D::shape(&value);
         dims.insert(axis as usize, 1);
         let wide = first(apply::<D>(
-            "unsqueeze",
+            known::UNSQUEEZE,
             &[(value, ty.clone())],
             &[("axes", AttrValue::ints(&[axis]))],
         )?)?;
@@ -282,7 +282,7 @@ fn side_by_side<D: Domain>(values: Vec<(D::T, Type)>, axis: i64) -> Result<D::T,
     if parts.len() == 1 {
         return Ok(parts.remove(0).0);
     }
-    first(apply::<D>("concat", &parts, &[("axis", AttrValue::int(axis))])?)
+    first(apply::<D>(known::CONCAT, &parts, &[("axis", AttrValue::int(axis))])?)
 }
 
 /// The collected results of several calls; an empty tensor if there were no calls.
@@ -385,7 +385,7 @@ fn scan<D: Domain>(call: &FlowCall<'_, D>, body: Caller<'_, D::T>) -> Result<Vec
             let at = if *backwards { slices - 1 - i } else { i };
             let index = D::constant(&Tensor::scalar(at as i64))?;
             let operands = [(value.clone(), ty.clone()), (index, index_type.clone())];
-            let slice = apply::<D>("gather", &operands, &[("axis", AttrValue::int(*axis))])?;
+            let slice = apply::<D>(known::GATHER, &operands, &[("axis", AttrValue::int(*axis))])?;
             given.push(Datum::One(first(slice)?));
         }
         given.extend_from_slice(captured);
@@ -455,7 +455,7 @@ fn split<D: Domain>(call: &FlowCall<'_, D>) -> Result<Vec<Datum<D::T>>, OpError>
     let parts = match sizes.len() {
         0 => Vec::new(),
         _ => apply::<D>(
-            "split",
+            known::SPLIT,
             &[(value, ty.clone())],
             &[("axis", AttrValue::int(axis)), ("sizes", AttrValue::ints(&sizes))],
         )?,
@@ -466,7 +466,7 @@ fn split<D: Domain>(call: &FlowCall<'_, D>) -> Result<Vec<Datum<D::T>>, OpError>
             true => {
                 let ty = D::ty(&part, &ty);
                 first(apply::<D>(
-                    "squeeze",
+                    known::SQUEEZE,
                     &[(part, ty)],
                     &[("axes", AttrValue::ints(&[axis]))],
                 )?)?

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{Graph, Node, Vertex, VertexId, evaluate_call};
-use tautomer_op::{AttrValue, Op, is_pure};
+use tautomer_op::{AttrValue, Formula, Made, Op, is_pure};
 use tautomer_tensor::{Dim, Tensor, Type};
 
 /// The maximum number of elements of a value that is computed.
@@ -99,12 +99,13 @@ fn extents(graph: &Graph, op: &Op, attrs: &[AttrValue], operand: Option<VertexId
     let shape = graph.ty(operand?).as_tensor()?.shape.as_ref()?;
     let constants = |dims: &[Dim]| dims.iter().map(Dim::as_const).collect::<Option<Vec<i64>>>();
     let def = op.def()?;
-    match def.name {
-        "size" => constants(shape)?
+    let Formula::Made(made) = def.law() else { return None };
+    match made {
+        Made::Count => constants(shape)?
             .iter()
             .try_fold(1i64, |n, &d| n.checked_mul(d))
             .map(Tensor::scalar),
-        "shape" => {
+        Made::Extents => {
             let n = shape.len() as i64;
             let bound = |name: &str, default: i64| match def.attr_index(name).and_then(|i| attrs.get(i)) {
                 Some(AttrValue::Int(d)) => d.as_const().map(|d| if d < 0 { d + n } else { d }.clamp(0, n)),

@@ -16,6 +16,7 @@ const VALUES: Operand = Operand {
     name: "values",
     kind: OperandKind::Variadic,
     attr: None,
+    rank: None,
 };
 
 const CARRIED: AttrDef = AttrDef::new(

@@ -1,7 +1,9 @@
 //! Caches of sequences that grow step by step.
 
 use super::common::{Out, at, build, flat, typed, unify};
-use super::{AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value};
+use super::{
+    AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, Operand, System, Value,
+};
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Nd, Type};
 
@@ -31,6 +33,7 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
 ])
 .infer(infer)
 .reference(reference!(scatter))
+.formula(Formula::Whole)
 .cost(CostRule::Elementwise(0.0))
 .onnx("TensorScatter", 24)];
 

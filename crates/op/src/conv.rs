@@ -5,13 +5,13 @@ use super::cost::{elements, extent};
 use super::value::shaped;
 use super::window::{AUTO_PAD, DILATIONS, Grid, PADS, Positions, STRIDES, Tap, Windows, list, spatial};
 use super::{
-    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, ShapeRule, System,
-    Value,
+    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, OpTraits, Operand, Products,
+    ShapeRule, System, Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Shape, TensorType, Type};
 
-const XWB: &[Operand] = &[Operand::one("x"), Operand::one("w"), Operand::optional("b")];
+const XWB: &[Operand] = &[Operand::one("x"), Operand::one("w"), Operand::optional("b").ranked(1)];
 pub(super) const GROUP: AttrDef = AttrDef::new(
     "group",
     AttrKind::Int,
@@ -31,6 +31,7 @@ pub(super) const OPS: &[OpDef] = &[
     .canonical(canonical_conv)
     .infer(infer_conv)
     .reference(reference!(conv))
+    .formula(Formula::Product(Products::Convolution))
     .traits(OpTraits::LINEAR)
     .cost(CostRule::Flops(conv_flops))
     .shapes(ShapeRule::Convolution { transposed: false })
@@ -63,6 +64,7 @@ pub(super) const OPS: &[OpDef] = &[
     .canonical(canonical_transpose)
     .infer(infer_transpose)
     .reference(reference!(conv_transpose))
+    .formula(Formula::Product(Products::TransposedConvolution))
     .traits(OpTraits::LINEAR)
     .cost(CostRule::Flops(transpose_flops))
     .shapes(ShapeRule::Convolution { transposed: true })

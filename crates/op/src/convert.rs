@@ -3,7 +3,8 @@
 use super::common::{Out, map, same, same_float, set, to_int, typed};
 use super::elementwise::{larger, smaller};
 use super::{
-    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
+    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Formula, Function, Infer, OpDef, OpError, OpTraits, Operand,
+    System, Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, DTypeClass, Nd, Type, largest_narrow};
@@ -30,6 +31,7 @@ pub(super) const OPS: &[OpDef] = &[
         .operands(&[X])
         .infer(same)
         .reference(reference!(identity))
+        .formula(Formula::Function(Function::Same))
         .traits(
             UNARY
                 .and(OpTraits::MOVEMENT)
@@ -57,6 +59,7 @@ pub(super) const OPS: &[OpDef] = &[
     .infer(infer_cast)
     .canonical(canonical_cast)
     .reference(reference!(cast))
+    .formula(Formula::Function(Function::Conversion))
     .traits(UNARY.and(OpTraits::IDEMPOTENT))
     .onnx("Cast", 6),
     OpDef::new(
@@ -68,6 +71,7 @@ pub(super) const OPS: &[OpDef] = &[
     .infer(infer_cast_like)
     .canonical(canonical_cast)
     .reference(reference!(cast))
+    .formula(Formula::Function(Function::Conversion))
     .traits(OpTraits::ELEMENTWISE)
     .onnx("CastLike", 15),
     OpDef::new("clip", "Clamps elements to bounds, each of which may be left out.")
@@ -79,6 +83,7 @@ pub(super) const OPS: &[OpDef] = &[
         ])
         .infer(infer_clip)
         .reference(reference!(clip))
+        .formula(Formula::Function(Function::Limits))
         .traits(OpTraits::ELEMENTWISE.and(OpTraits::MONOTONE).and(OpTraits::IDEMPOTENT))
         .cost(CostRule::Elementwise(2.0))
         .onnx("Clip", 6),
@@ -96,6 +101,7 @@ pub(super) const OPS: &[OpDef] = &[
         ])
         .infer(infer_dropout)
         .reference(reference!(identity))
+        .formula(Formula::Function(Function::Same))
         .traits(OpTraits::LINEAR)
         .cost(CostRule::View)
         .onnx("Dropout", 7),

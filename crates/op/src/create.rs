@@ -3,8 +3,8 @@
 use super::common::{Out, at, build, count, int_operand, map, operand_len, same, set, to_int, typed};
 use super::value::shaped;
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System,
-    Value,
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Formula, Infer, Made, OpDef, OpError, OpTraits,
+    Operand, System, Value,
 };
 use crate::{map_value, reference};
 use tautomer_tensor::{DType, Dim, Shape, Tensor, Type};
@@ -28,12 +28,14 @@ pub(super) const OPS: &[OpDef] = &[
     .infer(infer_shape)
     .canonical(canonical_shape)
     .reference(reference!(shape))
+    .formula(Formula::Made(Made::Extents))
     .cost(CostRule::View)
     .onnx("Shape", 1),
     OpDef::new("size", "The number of elements.")
         .operands(&[X])
         .infer(infer_size)
         .reference(reference!(size))
+        .formula(Formula::Made(Made::Count))
         .cost(CostRule::View)
         .onnx("Size", 1),
     OpDef::new(
@@ -48,6 +50,7 @@ pub(super) const OPS: &[OpDef] = &[
     .infer(infer_constant)
     .canonical(canonical_constant)
     .reference(reference!(constant))
+    .formula(Formula::Whole)
     .cost(MOVE)
     .onnx("ConstantOfShape", 9),
     OpDef::new("full", "A tensor filled with a number.")
@@ -58,26 +61,46 @@ pub(super) const OPS: &[OpDef] = &[
         ])
         .infer(infer_filled)
         .reference(reference!(full))
+        .formula(Formula::Made(Made::Filled {
+            number: None,
+            like: false,
+        }))
         .cost(MOVE),
     OpDef::new("zeros", "A tensor of zeros.")
         .attrs(&[SHAPE, DTYPE])
         .infer(infer_filled)
         .reference(reference!(zeros))
+        .formula(Formula::Made(Made::Filled {
+            number: Some(0),
+            like: false,
+        }))
         .cost(MOVE),
     OpDef::new("ones", "A tensor of ones.")
         .attrs(&[SHAPE, DTYPE])
         .infer(infer_filled)
         .reference(reference!(ones))
+        .formula(Formula::Made(Made::Filled {
+            number: Some(1),
+            like: false,
+        }))
         .cost(MOVE),
     OpDef::new("zeros_like", "Zeros with the shape and element type of the operand.")
         .operands(&[X])
         .infer(infer_like)
         .reference(reference!(zeros))
+        .formula(Formula::Made(Made::Filled {
+            number: Some(0),
+            like: true,
+        }))
         .cost(MOVE),
     OpDef::new("ones_like", "Ones with the shape and element type of the operand.")
         .operands(&[X])
         .infer(infer_like)
         .reference(reference!(ones))
+        .formula(Formula::Made(Made::Filled {
+            number: Some(1),
+            like: true,
+        }))
         .cost(MOVE),
     OpDef::new(
         "range",
@@ -87,6 +110,8 @@ pub(super) const OPS: &[OpDef] = &[
     .operands(&[Operand::one("start"), Operand::one("limit"), Operand::one("delta")])
     .infer(infer_range)
     .reference(reference!(range))
+    .formula(Formula::Whole)
+    .counts()
     .onnx("Range", 11),
     OpDef::new(
         "one_hot",
@@ -104,6 +129,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_one_hot)
     .reference(reference!(one_hot))
+    .formula(Formula::Whole)
     .onnx("OneHot", 9),
     OpDef::new(
         "non_zero",
@@ -113,6 +139,7 @@ pub(super) const OPS: &[OpDef] = &[
     .operands(&[X])
     .infer(infer_non_zero)
     .reference(reference!(non_zero))
+    .formula(Formula::Whole)
     .onnx("NonZero", 9),
     OpDef::new(
         "eye_like",
@@ -135,6 +162,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_eye)
     .reference(reference!(eye))
+    .formula(Formula::Made(Made::Diagonals))
     .cost(MOVE)
     .onnx("EyeLike", 9),
     OpDef::new(
@@ -158,6 +186,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_trilu)
     .reference(reference!(trilu))
+    .formula(Formula::Made(Made::Diagonals))
     .traits(OpTraits::LINEAR)
     .cost(MOVE)
     .onnx("Trilu", 14),

@@ -1,7 +1,10 @@
 //! A row of the operator table.
 
 use super::infer::{Infer, OpError};
-use super::{AttrDef, AttrValue, CostRule, Declared, ForeignName, Movement, Reference, ShapeRule};
+use super::{
+    AttrDef, AttrKind, AttrValue, AxesRule, CostRule, Declared, ForeignName, Formula, Function, Movement, Reference,
+    ShapeRule,
+};
 use tautomer_tensor::Type;
 
 /// Fills in attribute values of a call that depend on its operands.
@@ -33,6 +36,14 @@ pub struct OpDef {
     pub cost: CostRule,
     /// How the shapes of its operands and its attributes fit together.
     pub shapes: ShapeRule,
+    /// What an element of its result is, for proofs; read it with [`law`](OpDef::law).
+    pub formula: Formula,
+    /// How the axes of its operands and of its result belong together; read it with [`axes_rule`](OpDef::axes_rule).
+    pub axes: AxesRule,
+    /// The result is its first operand as it was before it was converted to take fewer bytes.
+    pub unpacks: bool,
+    /// The elements of a result differ even if all operands are single numbers.
+    pub counts: bool,
     /// Its counterpart in ONNX.
     pub onnx: Option<OnnxName>,
     /// What its declaration says besides, if it is not in the table but declared in a file.
@@ -111,6 +122,8 @@ pub struct Operand {
     pub kind: OperandKind,
     /// The attribute it stands for: a constant operand becomes the attribute.
     pub attr: Option<&'static str>,
+    /// The number of its axes, if that is the same in all calls.
+    pub rank: Option<usize>,
 }
 
 /// As declarations write it: `x`, `x?` if it may be left out, `x...` if it takes one value or more.
@@ -143,6 +156,7 @@ impl Operand {
             name,
             kind: OperandKind::One,
             attr: None,
+            rank: None,
         }
     }
 
@@ -152,6 +166,7 @@ impl Operand {
             name,
             kind: OperandKind::Optional,
             attr: None,
+            rank: None,
         }
     }
 
@@ -161,6 +176,7 @@ impl Operand {
             name,
             kind: OperandKind::Variadic,
             attr: None,
+            rank: None,
         }
     }
 
@@ -170,7 +186,14 @@ impl Operand {
             name,
             kind: OperandKind::Optional,
             attr: Some(name),
+            rank: None,
         }
+    }
+
+    /// States the number of its axes.
+    pub const fn ranked(mut self, rank: usize) -> Operand {
+        self.rank = Some(rank);
+        self
     }
 }
 
@@ -278,6 +301,10 @@ impl OpDef {
             traits: OpTraits::NONE,
             cost: CostRule::Elementwise(1.0),
             shapes: ShapeRule::Unstated,
+            formula: Formula::Unstated,
+            axes: AxesRule::Unstated,
+            unpacks: false,
+            counts: false,
             onnx: None,
             declared: None,
         }
@@ -355,6 +382,30 @@ impl OpDef {
         self
     }
 
+    /// States what an element of its result is.
+    pub const fn formula(mut self, formula: Formula) -> OpDef {
+        self.formula = formula;
+        self
+    }
+
+    /// States how the axes of its operands and of its result belong together.
+    pub const fn axes(mut self, axes: AxesRule) -> OpDef {
+        self.axes = axes;
+        self
+    }
+
+    /// States that the result takes more bytes than the operand, which holds all of it.
+    pub const fn unpacks(mut self) -> OpDef {
+        self.unpacks = true;
+        self
+    }
+
+    /// States that the elements of a result differ even if all operands are single numbers.
+    pub const fn counts(mut self) -> OpDef {
+        self.counts = true;
+        self
+    }
+
     /// Sets the counterpart in ONNX.
     pub const fn onnx(mut self, name: &'static str, since: u32) -> OpDef {
         self.onnx = Some(OnnxName { name, since });
@@ -429,6 +480,31 @@ impl OpDef {
             ShapeRule::Unstated if self.traits.contains(OpTraits::ELEMENTWISE) => ShapeRule::Broadcast,
             stated => stated,
         }
+    }
+
+    /// What an element of its result is: as stated, or the function for which an elementwise operator stands.
+    pub fn law(&self) -> Formula {
+        match self.formula {
+            Formula::Unstated if self.traits.contains(OpTraits::ELEMENTWISE) => Formula::Function(Function::Named),
+            stated => stated,
+        }
+    }
+
+    /// How the axes of its operands and of its result belong together: as stated, or as its properties imply.
+    pub fn axes_rule(&self) -> AxesRule {
+        match (self.axes, self.law()) {
+            (AxesRule::Unstated, Formula::Reduction(_)) => AxesRule::Reduced,
+            (AxesRule::Unstated, _) if self.traits.contains(OpTraits::ELEMENTWISE) && !self.has_axes() => {
+                AxesRule::Broadcast
+            }
+            (stated, _) => stated,
+        }
+    }
+
+    /// True if an attribute names axes.
+    pub fn has_axes(&self) -> bool {
+        let names = |attr: &AttrDef| matches!(attr.kind, AttrKind::Axis(_) | AttrKind::Axes(_));
+        self.attrs.iter().any(names)
     }
 
     /// True if both inference and semantics are given.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::common::{Out, at, build, typed};
 use super::order::{sort_by, total_order};
-use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value};
+use super::{AttrDef, AttrKind, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, Operand, System, Value};
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Nd, Type};
 
@@ -48,6 +48,7 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
 ])
 .infer(infer)
 .reference(reference!(select))
+.formula(Formula::Whole)
 .cost(CostRule::PerInput(64.0))
 .onnx("NonMaxSuppression", 10)];
 

@@ -2,7 +2,10 @@
 
 use super::common::{Out, count, flat, strides, typed};
 use super::value::shaped;
-use super::{AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value};
+use super::{
+    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, Operand, Products, System,
+    Value,
+};
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Shape, Type};
 
@@ -25,6 +28,7 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
 .canonical(canonical)
 .infer(infer)
 .reference(reference!(einsum))
+.formula(Formula::Product(Products::Equation))
 .cost(CostRule::Flops(flops))
 .onnx("Einsum", 12)];
 

@@ -6,7 +6,8 @@ use ndarray::IxDyn;
 
 use super::value::shaped;
 use super::{
-    AttrDef, AttrKind, CostRule, Default, Eval, Func, Infer, Number, OpDef, OpError, OpTraits, Operand, System, Value,
+    AttrDef, AttrKind, CostRule, Default, Eval, Formula, Func, Function, Infer, Number, OpDef, OpError, OpTraits,
+    Operand, System, Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Nd, TensorType, Type};
@@ -22,6 +23,7 @@ pub(super) const OPS: &[OpDef] = &[
         .operands(AB)
         .infer(arithmetic)
         .reference(reference!(add))
+        .formula(Formula::Function(Function::Sum))
         .traits(BINARY.and(AC))
         .onnx("Add", 7),
     OpDef::new("sub", "Difference, with broadcasting.")
@@ -29,6 +31,7 @@ pub(super) const OPS: &[OpDef] = &[
         .operands(AB)
         .infer(arithmetic)
         .reference(reference!(sub))
+        .formula(Formula::Function(Function::Difference))
         .traits(BINARY)
         .onnx("Sub", 7),
     OpDef::new("mul", "Product, with broadcasting.")
@@ -36,6 +39,7 @@ pub(super) const OPS: &[OpDef] = &[
         .operands(AB)
         .infer(arithmetic)
         .reference(reference!(mul))
+        .formula(Formula::Function(Function::Product))
         .traits(BINARY.and(AC))
         .onnx("Mul", 7),
     OpDef::new(
@@ -46,6 +50,7 @@ pub(super) const OPS: &[OpDef] = &[
     .operands(AB)
     .infer(arithmetic)
     .reference(reference!(div))
+    .formula(Formula::Function(Function::Quotient))
     .traits(BINARY)
     .cost(CostRule::Elementwise(4.0))
     .onnx("Div", 7),
@@ -71,6 +76,7 @@ pub(super) const OPS: &[OpDef] = &[
         .operands(AB)
         .infer(infer_pow)
         .reference(reference!(pow))
+        .formula(Formula::Function(Function::Power))
         .traits(BINARY)
         .cost(CostRule::Elementwise(20.0))
         .onnx("Pow", 7),
@@ -98,12 +104,14 @@ pub(super) const OPS: &[OpDef] = &[
         .operands(MANY)
         .infer(infer_many)
         .reference(reference!(sum))
+        .formula(Formula::Function(Function::Sum))
         .traits(OpTraits::ELEMENTWISE)
         .onnx("Sum", 8),
     OpDef::new("mean", "Mean of the operands, with broadcasting.")
         .operands(MANY)
         .infer(infer_mean)
         .reference(reference!(mean))
+        .formula(Formula::Function(Function::Mean))
         .traits(OpTraits::ELEMENTWISE)
         .onnx("Mean", 8),
     OpDef::new("equal", "True where the operands are equal.")
@@ -185,6 +193,7 @@ pub(super) const OPS: &[OpDef] = &[
         .operands(&[Operand::one("condition"), Operand::one("a"), Operand::one("b")])
         .infer(infer_where)
         .reference(reference!(select))
+        .formula(Formula::Function(Function::Choice))
         .traits(OpTraits::ELEMENTWISE)
         .onnx("Where", 9),
 ];

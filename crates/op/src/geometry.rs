@@ -2,7 +2,9 @@
 
 use super::common::{Out, at, build, count, flat, int_operand, typed};
 use super::value::shaped;
-use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value};
+use super::{
+    AttrDef, AttrKind, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
+};
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Shape, Type};
 
@@ -12,6 +14,7 @@ pub(super) const OPS: &[OpDef] = &[
         .operands(&[Operand::one("x")])
         .infer(infer_det)
         .reference(reference!(det))
+        .formula(Formula::Whole)
         .traits(OpTraits::UNARY)
         .cost(CostRule::PerInput(8.0))
         .onnx("Det", 11),
@@ -36,6 +39,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_grid)
     .reference(reference!(grid))
+    .formula(Formula::Whole)
     .traits(OpTraits::LINEAR)
     .cost(CostRule::Elementwise(8.0))
     .onnx("AffineGrid", 20),

@@ -5,7 +5,8 @@ use super::elementwise::{larger, smaller};
 use super::movement::{Halt, Index, Map, Places, counted};
 use super::value::shaped;
 use super::{
-    AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
+    AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, OpTraits, Operand, System,
+    Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Nd, Shape, Type};
@@ -71,6 +72,7 @@ pub(super) const OPS: &[OpDef] = &[
     .attrs(&[AXIS, REDUCTION])
     .infer(infer_scatter_elements)
     .reference(reference!(scatter_elements))
+    .formula(Formula::Whole)
     .cost(MOVE)
     .onnx("ScatterElements", 11),
     OpDef::new("scatter_nd", "A copy with slices replaced at index tuples.")
@@ -78,6 +80,7 @@ pub(super) const OPS: &[OpDef] = &[
         .attrs(&[REDUCTION])
         .infer(infer_scatter_nd)
         .reference(reference!(scatter_nd))
+        .formula(Formula::Whole)
         .cost(MOVE)
         .onnx("ScatterND", 11),
 ];

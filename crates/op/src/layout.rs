@@ -3,7 +3,8 @@
 use super::common::{axes_value, int_operand, is_permutation, known_axes, known_ints, operand_len, set, typed};
 use super::movement::{Halt, Index, Map, Place, Places, Source};
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand, ShapeRule,
+    AttrDef, AttrKind, AttrValue, AxesRule, AxisOf, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand,
+    ShapeRule,
 };
 use tautomer_tensor::{Dim, Shape, Type};
 
@@ -51,6 +52,7 @@ pub(super) const OPS: &[OpDef] = &[
         .traits(VIEW)
         .cost(MOVE)
         .shapes(ShapeRule::Permute)
+        .axes(AxesRule::Permuted)
         .onnx("Transpose", 1),
     OpDef::new("squeeze", "Removes axes of size 1: those listed, or all.")
         .operands(&[X, Operand::attr("axes")])
@@ -66,6 +68,7 @@ pub(super) const OPS: &[OpDef] = &[
         .traits(VIEW)
         .cost(CostRule::View)
         .shapes(ShapeRule::RemoveAxes)
+        .axes(AxesRule::Removed)
         .onnx("Squeeze", 1),
     OpDef::new("unsqueeze", "Inserts axes of size 1.")
         .aliases(&["expand_dims"])
@@ -82,6 +85,7 @@ pub(super) const OPS: &[OpDef] = &[
         .traits(VIEW)
         .cost(CostRule::View)
         .shapes(ShapeRule::InsertAxes)
+        .axes(AxesRule::Inserted)
         .onnx("Unsqueeze", 1),
     OpDef::new(
         "flatten",

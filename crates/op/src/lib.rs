@@ -30,9 +30,12 @@ mod detect;
 mod einsum;
 mod elementary;
 mod elementwise;
+mod formula;
 mod geometry;
 mod index;
 mod integer;
+#[doc(hidden)] // for the other crates of this workspace
+pub mod known;
 mod layer_norm;
 mod layout;
 mod like;
@@ -98,6 +101,8 @@ pub use declared::{DeclaredResult, ForeignName};
 pub use def::{Canonical, Flow};
 #[doc(hidden)]
 pub use einsum::einsum_axes;
+#[doc(hidden)]
+pub use formula::{AxesRule, Each, Fold, Formula, Function, Made, Products, Reduction, Total};
 #[doc(hidden)]
 pub use movement::{Map, Movement};
 #[doc(hidden)]

@@ -2,7 +2,7 @@
 
 use super::common::{Out, count, flat, typed};
 use super::value::shaped;
-use super::{AttrDef, AttrKind, CostRule, Default, Eval, Func, Infer, OpDef, OpError, Operand, System, Value};
+use super::{AttrDef, AttrKind, CostRule, Default, Eval, Formula, Func, Infer, OpDef, OpError, Operand, System, Value};
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Type};
 
@@ -53,6 +53,7 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
 ])
 .infer(infer)
 .reference(reference!(linear_attention))
+.formula(Formula::Whole)
 .cost(CostRule::Elementwise(64.0))
 .onnx("LinearAttention", 27)];
 

@@ -5,8 +5,8 @@ use super::elementwise::zip;
 use super::value::shaped;
 use super::window::Positions;
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, Channel, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand,
-    ShapeRule, System, Value,
+    AttrDef, AttrKind, AttrValue, AxesRule, AxisOf, Channel, CostRule, Default, Eval, Formula, Infer, OpDef, OpError,
+    OpTraits, Operand, Products, ShapeRule, System, Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Shape, Type};
@@ -20,15 +20,21 @@ pub(super) const OPS: &[OpDef] = &[
     .operands(&[Operand::one("a"), Operand::one("b")])
     .infer(infer_matmul)
     .reference(reference!(matmul))
+    .formula(Formula::Product(Products::Matrices))
     .traits(OpTraits::BINARY.and(OpTraits::LINEAR))
     .cost(CostRule::Flops(product_flops))
     .shapes(ShapeRule::MatrixProduct)
+    .axes(AxesRule::Matrices)
     .onnx("MatMul", 1),
     OpDef::new(
         "gemm",
         "`alpha * a * b + beta * c` of matrices; the first two may be transposed.",
     )
-    .operands(&[Operand::one("a"), Operand::one("b"), Operand::optional("c")])
+    .operands(&[
+        Operand::one("a").ranked(2),
+        Operand::one("b").ranked(2),
+        Operand::optional("c"),
+    ])
     .attrs(&[
         AttrDef::new("alpha", AttrKind::Float, Default::Float(1.0), "factor of the product"),
         AttrDef::new("beta", AttrKind::Float, Default::Float(1.0), "factor of `c`"),
@@ -48,9 +54,11 @@ pub(super) const OPS: &[OpDef] = &[
     .infer(infer_gemm)
     .canonical(canonical_gemm)
     .reference(reference!(gemm))
+    .formula(Formula::Product(Products::Gemm))
     .traits(OpTraits::LINEAR)
     .cost(CostRule::Flops(product_flops))
     .shapes(ShapeRule::Gemm)
+    .axes(AxesRule::Fixed)
     .onnx("Gemm", 7),
     OpDef::new("dense", "Fully connected layer: `x * transpose(w) + b`.")
         .aliases(&["linear"])

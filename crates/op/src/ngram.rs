@@ -2,7 +2,7 @@
 
 use super::common::{Out, count, flat, typed};
 use super::value::shaped;
-use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value};
+use super::{AttrDef, AttrKind, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, Operand, System, Value};
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Shape, Type};
 
@@ -64,6 +64,7 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
 ])
 .infer(infer)
 .reference(reference!(vectorize))
+.formula(Formula::Whole)
 .cost(CostRule::PerInput(16.0))
 .onnx("TfIdfVectorizer", 9)];
 

@@ -1,7 +1,8 @@
 //! Normalizations: scaling a tensor to mean 0 and variance 1, or to norm 1, over some of its axes.
 
 use super::{
-    AttrDef, AttrKind, AxisOf, Channel, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand, ShapeRule,
+    AttrDef, AttrKind, AxesRule, AxisOf, Channel, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand,
+    ShapeRule,
 };
 use tautomer_tensor::{DType, Dim, Type};
 
@@ -22,10 +23,10 @@ pub(super) const OPS: &[OpDef] = &[
     .aliases(&["batch_norm"])
     .operands(&[
         Operand::one("x"),
-        Operand::one("scale"),
-        Operand::one("bias"),
-        Operand::one("mean"),
-        Operand::one("var"),
+        Operand::one("scale").ranked(1),
+        Operand::one("bias").ranked(1),
+        Operand::one("mean").ranked(1),
+        Operand::one("var").ranked(1),
     ])
     .attrs(&[
         EPSILON,
@@ -48,6 +49,7 @@ pub(super) const OPS: &[OpDef] = &[
     )
     .cost(CostRule::Elementwise(2.0))
     .shapes(ShapeRule::PerChannel(Channel::Second))
+    .axes(AxesRule::Channels)
     .onnx("BatchNormalization", 7),
     OpDef::new(
         "instance_normalization",

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::common::{Out, count, flat, reshape, select_axis, strides, typed};
 use super::value::shaped;
 use super::{
-    AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Infer, Number, OpDef, OpError, Operand, System, Value,
+    AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Formula, Infer, Number, OpDef, OpError, Operand, System, Value,
 };
 use crate::{map_value, reference};
 use tautomer_tensor::{DType, Dim, Nd, Shape, Type};
@@ -42,6 +42,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_top_k)
     .reference(reference!(top_k))
+    .formula(Formula::Whole)
     .cost(CostRule::PerInput(4.0))
     .onnx("TopK", 1),
     OpDef::new(
@@ -60,6 +61,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_unique)
     .reference(reference!(unique))
+    .formula(Formula::Whole)
     .cost(CostRule::PerInput(8.0))
     .onnx("Unique", 11),
     OpDef::new(
@@ -73,6 +75,7 @@ pub(super) const OPS: &[OpDef] = &[
     )])
     .infer(infer_compress)
     .reference(reference!(compress))
+    .formula(Formula::Whole)
     .cost(CostRule::PerInput(0.0))
     .onnx("Compress", 9),
 ];

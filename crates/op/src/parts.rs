@@ -3,7 +3,8 @@
 use super::common::{int_operand, operand_len, set, typed, unify};
 use super::movement::{Guard, Halt, Index, Map, Piece, Place, Places, Source};
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand, ShapeRule,
+    AttrDef, AttrKind, AttrValue, AxesRule, AxisOf, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand,
+    ShapeRule,
 };
 use tautomer_tensor::{Dim, Shape, Type};
 
@@ -28,6 +29,7 @@ pub(super) const OPS: &[OpDef] = &[
         .traits(OpTraits::MOVEMENT)
         .cost(MOVE)
         .shapes(ShapeRule::Concat)
+        .axes(AxesRule::Along)
         .onnx("Concat", 4),
     OpDef::new("split", "Splits along an axis into a tuple of parts.")
         .operands(&[Operand::one("x"), Operand::attr("sizes")])
@@ -52,6 +54,7 @@ pub(super) const OPS: &[OpDef] = &[
         .traits(OpTraits::MOVEMENT.and(OpTraits::LINEAR))
         .cost(MOVE)
         .shapes(ShapeRule::Split)
+        .axes(AxesRule::Along)
         .onnx("Split", 2),
 ];
 

@@ -8,8 +8,8 @@ use super::elementwise::larger;
 use super::value::shaped;
 use super::window::{AUTO_PAD, DILATIONS, Grid, PADS, Positions, STRIDES, Tap, Windows, spatial};
 use super::{
-    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Func, Infer, OpDef, OpError, OpTraits, Operand, PerAxis,
-    ShapeRule, System, Value,
+    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Fold, Formula, Func, Infer, OpDef, OpError, OpTraits,
+    Operand, PerAxis, ShapeRule, System, Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Shape, TensorType, Type};
@@ -46,6 +46,7 @@ pub(super) const OPS: &[OpDef] = &[
         .canonical(canonical)
         .infer(infer_max)
         .reference(reference!(max_pool))
+        .formula(Formula::Window(Fold::Max))
         .traits(OpTraits::UNARY.and(OpTraits::MONOTONE))
         .cost(CostRule::Flops(flops))
         .shapes(ShapeRule::Windows(LISTS))
@@ -72,6 +73,7 @@ pub(super) const OPS: &[OpDef] = &[
     .canonical(canonical)
     .infer(infer_max_with_indices)
     .reference(reference!(max_pool_with_indices))
+    .formula(Formula::Whole)
     .traits(OpTraits::UNARY)
     .cost(CostRule::Flops(flops)),
     OpDef::new("average_pool", "The mean of each window.")
@@ -94,6 +96,7 @@ pub(super) const OPS: &[OpDef] = &[
         .canonical(canonical)
         .infer(infer_float)
         .reference(reference!(average_pool))
+        .formula(Formula::Window(Fold::Sum))
         .traits(OpTraits::UNARY.and(OpTraits::LINEAR))
         .cost(CostRule::Flops(flops))
         .shapes(ShapeRule::Windows(LISTS))
@@ -112,6 +115,7 @@ pub(super) const OPS: &[OpDef] = &[
         .canonical(canonical)
         .infer(infer_lp)
         .reference(reference!(lp_pool))
+        .formula(Formula::Whole)
         .traits(OpTraits::UNARY)
         .cost(CostRule::Flops(flops))
         .shapes(ShapeRule::Windows(LISTS))

@@ -228,6 +228,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .canonical(canonical_dequantize)
     .infer(infer_dequantize)
+    .unpacks()
     .body(concat!(
         "fn (x, scale, zero_point) {\n",
         spread!("s", "scale"),

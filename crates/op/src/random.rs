@@ -2,7 +2,9 @@
 
 use super::common::{Out, count, map, typed};
 use super::value::shaped;
-use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value};
+use super::{
+    AttrDef, AttrKind, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
+};
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Shape, Type};
 
@@ -58,7 +60,8 @@ pub(super) const OPS: &[OpDef] = &[
     )
     .attrs(&[SHAPE, LOW, HIGH, DTYPE, SEED])
     .infer(infer_shaped)
-    .reference(reference!(uniform)),
+    .reference(reference!(uniform))
+    .formula(Formula::Whole),
     random(
         "random_uniform_like",
         "Uniformly distributed random numbers with the shape of the operand.",
@@ -68,7 +71,8 @@ pub(super) const OPS: &[OpDef] = &[
     .operands(&[X])
     .attrs(&[LOW, HIGH, DTYPE_LIKE, SEED])
     .infer(infer_like)
-    .reference(reference!(uniform)),
+    .reference(reference!(uniform))
+    .formula(Formula::Whole),
     random(
         "random_normal",
         "Normally distributed random numbers.",
@@ -77,7 +81,8 @@ pub(super) const OPS: &[OpDef] = &[
     )
     .attrs(&[SHAPE, MEAN, SCALE, DTYPE, SEED])
     .infer(infer_shaped)
-    .reference(reference!(normal)),
+    .reference(reference!(normal))
+    .formula(Formula::Whole),
     random(
         "random_normal_like",
         "Normally distributed random numbers with the shape of the operand.",
@@ -87,7 +92,8 @@ pub(super) const OPS: &[OpDef] = &[
     .operands(&[X])
     .attrs(&[MEAN, SCALE, DTYPE_LIKE, SEED])
     .infer(infer_like)
-    .reference(reference!(normal)),
+    .reference(reference!(normal))
+    .formula(Formula::Whole),
     random(
         "bernoulli",
         "One with the probability given by the operand, else zero.",
@@ -97,7 +103,8 @@ pub(super) const OPS: &[OpDef] = &[
     .operands(&[X])
     .attrs(&[DTYPE_LIKE, SEED])
     .infer(infer_bernoulli)
-    .reference(reference!(bernoulli)),
+    .reference(reference!(bernoulli))
+    .formula(Formula::Whole),
     random(
         "multinomial",
         "Classes drawn for each row, given the logarithms of their probabilities.",
@@ -116,7 +123,8 @@ pub(super) const OPS: &[OpDef] = &[
         SEED,
     ])
     .infer(infer_multinomial)
-    .reference(reference!(multinomial)),
+    .reference(reference!(multinomial))
+    .formula(Formula::Whole),
     OpDef::new(
         "dropout_in_training",
         "In training, sets elements to zero with probability `ratio` and scales the others to keep the mean; \

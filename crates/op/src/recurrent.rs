@@ -1,7 +1,7 @@
 //! Recurrent layers: a cell that runs over a sequence forward, backward, or both ways.
 
 use super::common::{set, typed, unify};
-use super::{AttrDef, AttrKind, AttrValue, CostRule, Default, Infer, OpDef, OpError, Operand, cost::extent};
+use super::{AttrDef, AttrKind, AttrValue, CostRule, Default, Formula, Infer, OpDef, OpError, Operand, cost::extent};
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Shape, Type};
 
@@ -74,6 +74,7 @@ pub(super) const OPS: &[OpDef] = &[
     .infer(infer)
     .canonical(canonical)
     .reference(reference!(|e| cell::run(e, Kind::Rnn)))
+    .formula(Formula::Whole)
     .cost(CostRule::Flops(flops))
     .onnx("RNN", 7),
     OpDef::new(
@@ -99,6 +100,7 @@ pub(super) const OPS: &[OpDef] = &[
     .infer(infer)
     .canonical(canonical)
     .reference(reference!(|e| cell::run(e, Kind::Gru)))
+    .formula(Formula::Whole)
     .cost(CostRule::Flops(flops))
     .onnx("GRU", 7),
     OpDef::new(
@@ -133,6 +135,7 @@ pub(super) const OPS: &[OpDef] = &[
     .infer(infer)
     .canonical(canonical)
     .reference(reference!(|e| cell::run(e, Kind::Lstm)))
+    .formula(Formula::Whole)
     .cost(CostRule::Flops(flops))
     .onnx("LSTM", 7),
 ];

@@ -6,8 +6,8 @@ use super::common::{Out, axes_value, int_operand, known_axes, known_axis, operan
 use super::elementwise::{larger, smaller};
 use super::value::shaped;
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Func, Infer, Number, OpDef, OpError, OpTraits,
-    Operand, System, Value,
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Each, Eval, Fold, Formula, Func, Infer, Number, OpDef,
+    OpError, OpTraits, Operand, Reduction, System, Total, Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Nd, Shape, Type};
@@ -50,12 +50,19 @@ const ARG_ATTRS: &[AttrDef] = &[
     ),
 ];
 
-const fn reduction(name: &'static str, doc: &'static str, onnx: &'static str) -> OpDef {
+/// A row for the reduction that computes `total` of the `fold` of `each` element.
+const fn reduction(
+    (name, onnx): (&'static str, &'static str),
+    doc: &'static str,
+    (each, fold, total): (Each, Fold, Total),
+) -> OpDef {
     OpDef::new(name, doc)
         .operands(OPERANDS)
         .attrs(ATTRS)
         .infer(infer_reduce)
         .canonical(canonical_reduce)
+        .reference(reference!(reduce))
+        .formula(Formula::Reduction(Reduction { each, fold, total }))
         .traits(OpTraits::REDUCTION)
         .cost(CostRule::PerInput(1.0))
         .onnx(onnx, 1)
@@ -65,50 +72,67 @@ const LINEAR: OpTraits = OpTraits::REDUCTION.and(OpTraits::LINEAR);
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
-    reduction("reduce_sum", "Sum along axes.", "ReduceSum")
-        .reference(reference!(reduce_sum))
-        .traits(LINEAR),
     reduction(
-        "reduce_mean",
-        "Mean along axes; integer means are rounded towards zero.",
-        "ReduceMean",
+        ("reduce_sum", "ReduceSum"),
+        "Sum along axes.",
+        (Each::Itself, Fold::Sum, Total::Itself),
     )
-    .reference(reference!(reduce_mean))
     .traits(LINEAR),
     reduction(
-        "reduce_max",
+        ("reduce_mean", "ReduceMean"),
+        "Mean along axes; integer means are rounded towards zero.",
+        (Each::Itself, Fold::Sum, Total::Mean),
+    )
+    .traits(LINEAR),
+    reduction(
+        ("reduce_max", "ReduceMax"),
         "Largest element along axes; NaN if any element is NaN.",
-        "ReduceMax",
+        (Each::Itself, Fold::Max, Total::Itself),
     )
-    .infer(infer_extremum)
-    .reference(reference!(reduce_max)),
+    .infer(infer_extremum),
     reduction(
-        "reduce_min",
+        ("reduce_min", "ReduceMin"),
         "Smallest element along axes; NaN if any element is NaN.",
-        "ReduceMin",
+        (Each::Itself, Fold::Min, Total::Itself),
     )
-    .infer(infer_extremum)
-    .reference(reference!(reduce_min)),
-    reduction("reduce_prod", "Product along axes.", "ReduceProd").reference(reference!(reduce_prod)),
-    reduction("reduce_l1", "Sum of absolute values along axes.", "ReduceL1").reference(reference!(reduce_l1)),
-    reduction("reduce_l2", "Square root of the sum of squares along axes.", "ReduceL2")
-        .reference(reference!(reduce_l2)),
-    reduction("reduce_sum_square", "Sum of squares along axes.", "ReduceSumSquare")
-        .reference(reference!(reduce_sum_square)),
-    reduction("reduce_log_sum", "Logarithm of the sum along axes.", "ReduceLogSum")
-        .reference(reference!(reduce_log_sum)),
+    .infer(infer_extremum),
     reduction(
-        "reduce_log_sum_exp",
+        ("reduce_prod", "ReduceProd"),
+        "Product along axes.",
+        (Each::Itself, Fold::Product, Total::Itself),
+    ),
+    reduction(
+        ("reduce_l1", "ReduceL1"),
+        "Sum of absolute values along axes.",
+        (Each::Magnitude, Fold::Sum, Total::Itself),
+    ),
+    reduction(
+        ("reduce_l2", "ReduceL2"),
+        "Square root of the sum of squares along axes.",
+        (Each::Square, Fold::Sum, Total::Root),
+    ),
+    reduction(
+        ("reduce_sum_square", "ReduceSumSquare"),
+        "Sum of squares along axes.",
+        (Each::Square, Fold::Sum, Total::Itself),
+    ),
+    reduction(
+        ("reduce_log_sum", "ReduceLogSum"),
+        "Logarithm of the sum along axes.",
+        (Each::Itself, Fold::Sum, Total::Logarithm),
+    ),
+    reduction(
+        ("reduce_log_sum_exp", "ReduceLogSumExp"),
         "Logarithm of the sum of exponentials along axes.",
-        "ReduceLogSumExp",
+        (Each::Exponential, Fold::Sum, Total::Logarithm),
     )
-    .reference(reference!(reduce_log_sum_exp))
     .cost(CostRule::PerInput(10.0)),
     OpDef::new("argmax", "Position of the largest element along an axis.")
         .operands(&[Operand::one("x")])
         .attrs(ARG_ATTRS)
         .infer(infer_arg)
         .reference(reference!(argmax))
+        .formula(Formula::Whole)
         .traits(OpTraits::REDUCTION)
         .cost(CostRule::PerInput(1.0))
         .onnx("ArgMax", 1),
@@ -117,6 +141,7 @@ pub(super) const OPS: &[OpDef] = &[
         .attrs(ARG_ATTRS)
         .infer(infer_arg)
         .reference(reference!(argmin))
+        .formula(Formula::Whole)
         .traits(OpTraits::REDUCTION)
         .cost(CostRule::PerInput(1.0))
         .onnx("ArgMin", 1),
@@ -144,6 +169,7 @@ pub(super) const OPS: &[OpDef] = &[
         ])
         .infer(infer_cumsum)
         .reference(reference!(cumsum))
+        .formula(Formula::Whole)
         .traits(OpTraits::LINEAR)
         .cost(CostRule::PerInput(1.0))
         .onnx("CumSum", 11),
@@ -171,6 +197,7 @@ pub(super) const OPS: &[OpDef] = &[
         ])
         .infer(infer_cumsum)
         .reference(reference!(cumprod))
+        .formula(Formula::Whole)
         .cost(CostRule::PerInput(1.0))
         .onnx("CumProd", 26),
 ];
@@ -285,19 +312,80 @@ fn fold<T: Clone, R: Clone>(
     shaped(shape, out)
 }
 
-/// A reduction of floating-point numbers and integers, with a function of a row for each.
-fn reduce<S: System>(
-    e: &Eval<'_, S>,
-    real: &dyn Fn(&[S]) -> Result<S, OpError>,
-    int: &dyn Fn(&[i128]) -> Result<i128, OpError>,
-) -> Out<S> {
+/// A reduction, as its row describes it.
+fn reduce<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let Formula::Reduction(reduction) = e.def.formula else {
+        return Err(OpError::new("its row does not say how elements are reduced"));
+    };
     let x = e.operand(0)?;
     let (axes, shape, dtype) = (evaluated_axes(e, x.shape().len())?, e.out_shape(0)?, e.out_dtype());
     Ok(vec![match x {
-        Value::Real(a) => Value::Real(fold(a, &axes, &shape, real)?),
-        Value::Int(a) => Value::Int(fold(a, &axes, &shape, &|row| Ok(dtype.wrap(int(row)?)))?),
+        Value::Real(a) => Value::Real(fold(a, &axes, &shape, &|row| reduced_row(row, reduction))?),
+        Value::Int(a) => Value::Int(fold(a, &axes, &shape, &|row| {
+            Ok(dtype.wrap(reduced_ints(row, reduction, dtype)?))
+        })?),
+        Value::Bool(a) => Value::Bool(fold(a, &axes, &shape, &|row| match reduction.fold {
+            Fold::Max => Ok(row.contains(&true)),
+            Fold::Min => Ok(!row.contains(&false)),
+            Fold::Sum | Fold::Product => Err(OpError::new("expected numbers")),
+        })?),
         _ => return Err(OpError::new("expected numbers")),
     }])
+}
+
+/// The reduction of a row of real numbers.
+fn reduced_row<S: Number>(row: &[S], reduction: Reduction) -> Result<S, OpError> {
+    if (reduction.each, reduction.total) == (Each::Exponential, Total::Logarithm) {
+        return log_sum_exp(row);
+    }
+    let each = |x: &S| match reduction.each {
+        Each::Itself => Ok(x.clone()),
+        Each::Magnitude => magnitude(x),
+        Each::Square => Ok(x.mul(x)),
+        Each::Exponential => Ok(S::func(Func::Exp, x, None)?),
+    };
+    let row: Vec<S> = row.iter().map(each).collect::<Result<_, OpError>>()?;
+    let length = row.len();
+    let folded = match reduction.fold {
+        Fold::Sum => total(row),
+        Fold::Product => row.iter().fold(S::one(), |a, b| a.mul(b)),
+        Fold::Max => extremum(&row, f64::NEG_INFINITY, larger)?,
+        Fold::Min => extremum(&row, f64::INFINITY, smaller)?,
+    };
+    Ok(match reduction.total {
+        Total::Itself => folded,
+        Total::Mean => folded.div(&S::from_int(length as i128))?,
+        Total::Root => S::func(Func::Sqrt, &folded, None)?,
+        Total::Logarithm => S::func(Func::Log, &folded, None)?,
+    })
+}
+
+/// The reduction of a row of integers, before it wraps around.
+fn reduced_ints(row: &[i128], reduction: Reduction, dtype: DType) -> Result<i128, OpError> {
+    if reduction.each == Each::Exponential {
+        let row: Vec<f64> = row.iter().map(|&x| x as f64).collect();
+        return to_int(&reduced_row(&row, reduction)?);
+    }
+    let each = row.iter().map(|x| match reduction.each {
+        Each::Magnitude => x.wrapping_abs(),
+        Each::Square => x.wrapping_mul(*x),
+        Each::Itself | Each::Exponential => *x,
+    });
+    let (least, most) = dtype.int_range().unwrap_or((0, 0));
+    let folded = match reduction.fold {
+        Fold::Sum => each.fold(0, i128::wrapping_add),
+        Fold::Product => each.fold(1, |a: i128, b| dtype.wrap(a.wrapping_mul(b))),
+        Fold::Max => each.max().unwrap_or(least),
+        Fold::Min => each.min().unwrap_or(most),
+    };
+    match reduction.total {
+        Total::Itself => Ok(folded),
+        Total::Mean => folded
+            .checked_div(row.len() as i128)
+            .ok_or_else(|| OpError::new("the mean of an empty list of integers")),
+        Total::Root => to_int(&(folded as f64).sqrt()),
+        Total::Logarithm => to_int(&(folded as f64).ln()),
+    }
 }
 
 /// The pairwise sum of numbers: its error grows with the logarithm of their count.
@@ -314,26 +402,6 @@ pub(super) fn total<S: Number>(mut numbers: Vec<S>) -> S {
     numbers.pop().unwrap_or_else(S::zero)
 }
 
-fn int_total(row: &[i128]) -> i128 {
-    row.iter().fold(0, |a, b| a.wrapping_add(*b))
-}
-
-fn reduce_sum<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    reduce(e, &|row| Ok(total(row.to_vec())), &|row| Ok(int_total(row)))
-}
-
-fn reduce_mean<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    reduce(
-        e,
-        &|row| Ok(total(row.to_vec()).div(&S::from_int(row.len() as i128))?),
-        &|row| {
-            int_total(row)
-                .checked_div(row.len() as i128)
-                .ok_or_else(|| OpError::new("the mean of an empty list of integers"))
-        },
-    )
-}
-
 /// The element of a row that `choose` prefers to all others; `empty` for an empty row.
 fn extremum<S: Number>(row: &[S], empty: f64, choose: fn(&S, &S) -> Result<S, OpError>) -> Result<S, OpError> {
     let Some((first, rest)) = row.split_first() else {
@@ -342,77 +410,12 @@ fn extremum<S: Number>(row: &[S], empty: f64, choose: fn(&S, &S) -> Result<S, Op
     rest.iter().try_fold(first.clone(), |best, x| choose(&best, x))
 }
 
-fn reduce_max<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    if let Value::Bool(a) = e.operand(0)? {
-        let axes = evaluated_axes(e, a.ndim())?;
-        return Ok(vec![Value::Bool(fold(a, &axes, &e.out_shape(0)?, &|row| {
-            Ok(row.contains(&true))
-        })?)]);
-    }
-    let least = e.out_dtype().int_range().map_or(0, |(least, _)| least);
-    reduce(e, &|row| extremum(row, f64::NEG_INFINITY, larger), &|row| {
-        Ok(row.iter().copied().max().unwrap_or(least))
-    })
-}
-
-fn reduce_min<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    if let Value::Bool(a) = e.operand(0)? {
-        let axes = evaluated_axes(e, a.ndim())?;
-        return Ok(vec![Value::Bool(fold(a, &axes, &e.out_shape(0)?, &|row| {
-            Ok(!row.contains(&false))
-        })?)]);
-    }
-    let most = e.out_dtype().int_range().map_or(0, |(_, most)| most);
-    reduce(e, &|row| extremum(row, f64::INFINITY, smaller), &|row| {
-        Ok(row.iter().copied().min().unwrap_or(most))
-    })
-}
-
-fn reduce_prod<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let dtype = e.out_dtype();
-    reduce(e, &|row| Ok(row.iter().fold(S::one(), |a, b| a.mul(b))), &|row| {
-        Ok(row.iter().fold(1, |a, b| dtype.wrap(a.wrapping_mul(*b))))
-    })
-}
-
 /// The absolute value of a number.
 pub(super) fn magnitude<S: Number>(x: &S) -> Result<S, OpError> {
     Ok(match x.order(&S::zero())? {
         Some(Ordering::Less) => x.neg(),
         Some(Ordering::Equal) => S::zero(),
         _ => x.clone(),
-    })
-}
-
-fn reduce_l1<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    reduce(
-        e,
-        &|row| Ok(total(row.iter().map(magnitude).collect::<Result<_, _>>()?)),
-        &|row| Ok(row.iter().fold(0, |a, b| a.wrapping_add(b.wrapping_abs()))),
-    )
-}
-
-fn squares<S: Number>(row: &[S]) -> S {
-    total(row.iter().map(|x| x.mul(x)).collect())
-}
-
-fn int_squares(row: &[i128]) -> i128 {
-    row.iter().fold(0, |a, b| a.wrapping_add(b.wrapping_mul(*b)))
-}
-
-fn reduce_l2<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    reduce(e, &|row| Ok(S::func(Func::Sqrt, &squares(row), None)?), &|row| {
-        to_int(&(int_squares(row) as f64).sqrt())
-    })
-}
-
-fn reduce_sum_square<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    reduce(e, &|row| Ok(squares(row)), &|row| Ok(int_squares(row)))
-}
-
-fn reduce_log_sum<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    reduce(e, &|row| Ok(S::func(Func::Log, &total(row.to_vec()), None)?), &|row| {
-        to_int(&(int_total(row) as f64).ln())
     })
 }
 
@@ -425,12 +428,6 @@ fn log_sum_exp<S: Number>(row: &[S]) -> Result<S, OpError> {
         .map(|x| S::func(Func::Exp, &x.sub(&shift), None))
         .collect::<Result<_, _>>()?;
     Ok(S::func(Func::Log, &total(exponentials), None)?.add(&shift))
-}
-
-fn reduce_log_sum_exp<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    reduce(e, &log_sum_exp, &|row| {
-        to_int(&log_sum_exp(&row.iter().map(|&x| x as f64).collect::<Vec<_>>())?)
-    })
 }
 
 /// The position of the element that compares as `want` to all others; the first NaN wins.

@@ -3,8 +3,8 @@
 use super::common::{Out, count, flat, set};
 use super::value::shaped;
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, Refused,
-    System, Value,
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, OpTraits, Operand,
+    Refused, System, Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Nd, Shape, TensorType, Type};
@@ -97,6 +97,7 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
 .canonical(canonical)
 .infer(infer)
 .reference(reference!(resize))
+.formula(Formula::Whole)
 .traits(OpTraits::LINEAR)
 .cost(CostRule::Elementwise(8.0))
 .onnx("Resize", 11)];

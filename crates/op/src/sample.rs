@@ -1,7 +1,7 @@
 //! Sampling: interpolated values at computed positions of a tensor.
 
 use super::common::{at, build, count, flat, strides, typed};
-use super::{AttrDef, AttrKind, CostRule, Default, Number, OpDef, OpError, Operand};
+use super::{AttrDef, AttrKind, CostRule, Default, Formula, Number, OpDef, OpError, Operand};
 use crate::reference;
 use tautomer_tensor::Dim;
 
@@ -40,6 +40,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(grid::infer)
     .reference(reference!(grid::evaluate))
+    .formula(Formula::Whole)
     .cost(CostRule::Elementwise(16.0))
     .onnx("GridSample", 16),
     OpDef::new(
@@ -87,6 +88,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(roi::infer)
     .reference(reference!(roi::evaluate))
+    .formula(Formula::Whole)
     .cost(CostRule::Elementwise(32.0))
     .onnx("RoiAlign", 16),
     OpDef::new(
@@ -119,6 +121,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(deform::infer)
     .reference(reference!(deform::evaluate))
+    .formula(Formula::Whole)
     .cost(CostRule::Flops(deform::flops))
     .onnx("DeformConv", 19),
 ];

@@ -2,7 +2,8 @@
 
 use super::common::{Out, at, build, int_operand, known_axes, operand_len, select_axes, typed};
 use super::{
-    AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
+    AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, OpTraits, Operand, System,
+    Value,
 };
 use crate::{map_value, reference};
 use tautomer_tensor::{DType, Dim, Nd, Type};
@@ -32,6 +33,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_reverse)
     .reference(reference!(reverse))
+    .formula(Formula::Whole)
     .cost(CostRule::Elementwise(0.0))
     .onnx("ReverseSequence", 10),
     OpDef::new(
@@ -50,6 +52,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_center)
     .reference(reference!(center))
+    .formula(Formula::Whole)
     .traits(OpTraits::LINEAR)
     .cost(CostRule::Elementwise(0.0))
     .onnx("CenterCropPad", 18),

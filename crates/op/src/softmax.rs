@@ -3,7 +3,8 @@
 use super::common::{Out, flat};
 use super::value::shaped;
 use super::{
-    AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
+    AttrDef, AttrKind, AxesRule, AxisOf, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, OpTraits, Operand,
+    System, Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Type};
@@ -30,6 +31,7 @@ pub(super) const OPS: &[OpDef] = &[
         )
         .traits(OpTraits::UNARY)
         .cost(CostRule::Elementwise(16.0))
+        .axes(AxesRule::Along)
         .onnx("Softmax", 13),
     OpDef::new("log_softmax", "The logarithm of `softmax`.")
         .operands(X)
@@ -43,6 +45,7 @@ pub(super) const OPS: &[OpDef] = &[
         )
         .traits(OpTraits::UNARY)
         .cost(CostRule::Elementwise(16.0))
+        .axes(AxesRule::Along)
         .onnx("LogSoftmax", 13),
     OpDef::new(
         "hardmax",
@@ -52,6 +55,7 @@ pub(super) const OPS: &[OpDef] = &[
     .attrs(AXIS)
     .infer(infer)
     .reference(reference!(hardmax))
+    .formula(Formula::Whole)
     .traits(OpTraits::UNARY)
     .cost(CostRule::Elementwise(1.0))
     .onnx("Hardmax", 13),

@@ -6,7 +6,8 @@ use super::common::{Out, count, flat, select_axis, set, strides, transpose, type
 use super::order::{sort_by, total_order};
 use super::value::shaped;
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value,
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, Operand, System,
+    Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Nd, Shape, Type};
@@ -41,6 +42,7 @@ pub(super) const OPS: &[OpDef] = &[
     .infer(infer_sort)
     .canonical(canonical_sort)
     .reference(reference!(sort))
+    .formula(Formula::Whole)
     .cost(CostRule::PerInput(16.0)),
     OpDef::new(
         "unique_consecutive",
@@ -67,6 +69,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_unique)
     .reference(reference!(unique_consecutive))
+    .formula(Formula::Whole)
     .cost(CostRule::PerInput(2.0)),
 ];
 

@@ -2,7 +2,7 @@
 
 use super::common::{Out, at, build, count, known_axis, typed};
 use super::{
-    AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Infer, Number, OpDef, OpError, Operand, System, Value,
+    AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Formula, Infer, Number, OpDef, OpError, Operand, System, Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Nd, Shape, Type};
@@ -39,6 +39,7 @@ pub(super) const OPS: &[OpDef] = &[
         ])
         .infer(infer_dft)
         .reference(reference!(dft))
+        .formula(Formula::Whole)
         .cost(CostRule::Elementwise(32.0))
         .onnx("DFT", 17),
     OpDef::new(
@@ -73,6 +74,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_stft)
     .reference(reference!(stft))
+    .formula(Formula::Whole)
     .cost(CostRule::Elementwise(64.0))
     .onnx("STFT", 17),
 ];

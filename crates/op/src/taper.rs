@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use super::common::{Out, build, typed};
-use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value};
+use super::{AttrDef, AttrKind, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, Operand, System, Value};
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Type};
 
@@ -28,18 +28,21 @@ const WINDOW: &[AttrDef] = &[
 pub(super) const OPS: &[OpDef] = &[
     window("hann_window", "The Hann window: the squared sine over half a turn.")
         .reference(reference!(hann))
+        .formula(Formula::Whole)
         .onnx("HannWindow", 17),
     window(
         "hamming_window",
         "The Hamming window: a cosine over a turn, raised to stay above 0.",
     )
     .reference(reference!(hamming))
+    .formula(Formula::Whole)
     .onnx("HammingWindow", 17),
     window(
         "blackman_window",
         "The Blackman window: the sum of a constant and two cosines.",
     )
     .reference(reference!(blackman))
+    .formula(Formula::Whole)
     .onnx("BlackmanWindow", 17),
     OpDef::new(
         "mel_weight_matrix",
@@ -87,6 +90,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_mel)
     .reference(reference!(mel))
+    .formula(Formula::Whole)
     .cost(CostRule::Elementwise(1.0))
     .onnx("MelWeightMatrix", 17),
 ];

@@ -4,7 +4,8 @@ use super::common::{Out, build, count, flat, map, typed};
 use super::elementwise::zip;
 use super::value::shaped;
 use super::{
-    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
+    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, OpTraits, Operand, System,
+    Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Nd, Shape, TensorType, Type};
@@ -43,6 +44,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_split)
     .reference(reference!(split))
+    .formula(Formula::Whole)
     .cost(CostRule::PerInput(8.0))
     .onnx("StringSplit", 20),
     OpDef::new(
@@ -68,6 +70,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_normalizer)
     .reference(reference!(normalizer))
+    .formula(Formula::Whole)
     .cost(CostRule::PerInput(8.0))
     .onnx("StringNormalizer", 10),
 ];

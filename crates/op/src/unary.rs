@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::common::{Out, map, same_float, typed};
 use super::reduce::magnitude;
 use super::{
-    AttrDef, AttrKind, CostRule, Default, Eval, Func, Infer, OpDef, OpError, OpTraits, Operand, Reference, System,
-    Value,
+    AttrDef, AttrKind, CostRule, Default, Eval, Formula, Func, Function, Infer, OpDef, OpError, OpTraits, Operand,
+    Reference, System, Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Type};
@@ -49,6 +49,7 @@ pub(super) const OPS: &[OpDef] = &[
         .operands(X)
         .infer(infer_number)
         .reference(reference!(neg))
+        .formula(Formula::Function(Function::Negation))
         .traits(UNARY.and(OpTraits::INVOLUTION).and(OpTraits::LINEAR))
         .onnx("Neg", 6),
     OpDef::new("abs", "The absolute value.")
@@ -69,7 +70,8 @@ pub(super) const OPS: &[OpDef] = &[
         ("Reciprocal", 6),
         reference!(reciprocal),
         (UNARY, 4.0),
-    ),
+    )
+    .formula(Formula::Function(Function::Inverse)),
     float(
         "exp",
         "e to the power of `x`.",

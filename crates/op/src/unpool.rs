@@ -3,7 +3,7 @@
 use super::common::{Out, count, flat, int_operand, operand_len, strides, typed};
 use super::value::shaped;
 use super::window::{DILATIONS, PADS, Positions, STRIDES, Windows};
-use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value};
+use super::{AttrDef, AttrKind, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, Operand, System, Value};
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Shape, Type};
 
@@ -35,6 +35,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_columns)
     .reference(reference!(columns))
+    .formula(Formula::Whole)
     .cost(CostRule::PerInput(1.0))
     .onnx("Col2Im", 18),
     OpDef::new(
@@ -60,6 +61,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_unpool)
     .reference(reference!(unpool))
+    .formula(Formula::Whole)
     .cost(CostRule::Elementwise(0.0))
     .onnx("MaxUnpool", 9),
 ];

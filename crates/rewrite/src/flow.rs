@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use tautomer_graph::{Graph, Node, VertexId, inline_region, known_value};
-use tautomer_op::{AttrValue, Attrs, Flow, Op, OpDef, OpError, Region, RegionStep, Semantics, lookup};
+use tautomer_op::{AttrValue, Attrs, Flow, Op, OpDef, OpError, Region, RegionStep, Semantics, known, lookup};
 use tautomer_tensor::{Tensor, Type};
 
 use branch::branch;
@@ -189,14 +189,19 @@ fn call(
 fn side_by_side(graph: &mut Graph, values: &[VertexId], axis: i64) -> Result<VertexId, OpError> {
     let mut parts = Vec::with_capacity(values.len());
     for &v in values {
-        parts.push(call(graph, "unsqueeze", &[v], &[("axes", AttrValue::ints(&[axis]))])?);
+        parts.push(call(
+            graph,
+            known::UNSQUEEZE,
+            &[v],
+            &[("axes", AttrValue::ints(&[axis]))],
+        )?);
     }
     match parts.as_slice() {
         [one] => Ok(*one),
         _ => {
             let rank = graph.ty(parts[0]).as_tensor().and_then(|t| t.rank()).unwrap_or(1) as i64;
             let axis = if axis < 0 { axis + rank } else { axis };
-            call(graph, "concat", &parts, &[("axis", AttrValue::int(axis))])
+            call(graph, known::CONCAT, &parts, &[("axis", AttrValue::int(axis))])
         }
     }
 }

@@ -15,7 +15,7 @@ use super::substitute::describe;
 use tautomer_graph::{
     Allowance, Excess, Graph, Meter, Node, Params, VertexId, Workload, bytes_text, evaluate_call, evaluate_within,
 };
-use tautomer_op::{AttrValue, Op, OpTraits, held_bytes, lookup};
+use tautomer_op::{AttrValue, Op, OpTraits, held_bytes, known, lookup};
 use tautomer_tensor::{DType, Tensor, Type};
 
 /// The limits of folding.
@@ -84,13 +84,14 @@ const SLACK: f64 = 4096.0;
 /// operands, or is a value that was quantized to take fewer.
 pub(super) fn enlarges(op: &Op, operands: &[&Type], result: &Type) -> bool {
     let stored = |ty: &Type| stored_bytes(ty).map(|bytes| bytes as f64);
-    if op.is("dequantize_linear") {
+    if op.def().is_some_and(|def| def.unpacks) {
         return stored(result).is_none_or(|bytes| bytes > 4.0);
     }
     let Some(bytes) = stored(result).filter(|bytes| *bytes > SLACK) else {
         return false;
     };
-    if operands.iter().all(|ty| stored(ty).is_some_and(|bytes| bytes <= 8.0)) && !op.is("range") {
+    if operands.iter().all(|ty| stored(ty).is_some_and(|bytes| bytes <= 8.0)) && op.def().is_none_or(|def| !def.counts)
+    {
         // All operands are single numbers, so the result has the same element throughout.
         return false;
     }
@@ -278,7 +279,7 @@ impl Folder {
     fn leave_quantized(&mut self, graph: &Graph) {
         let quantized = |v: &&VertexId| {
             let op = graph.vertex(**v).op();
-            op.is_some_and(|op| op.is("dequantize_linear") && enlarges(op, &[], graph.ty(**v)))
+            op.is_some_and(|op| op.def().is_some_and(|def| def.unpacks) && enlarges(op, &[], graph.ty(**v)))
         };
         let found: Vec<VertexId> = self.order.iter().filter(quantized).copied().collect();
         self.stays.extend(found);
@@ -673,7 +674,9 @@ fn become_fill(graph: &mut Graph, v: VertexId, element: &Tensor) {
         ("shape", AttrValue::ints(&shape)),
         ("value", AttrValue::Tensor(element.clone())),
     ];
-    let Some(def) = lookup("constant_of_shape") else { return };
+    let Some(def) = lookup(known::CONSTANT_OF_SHAPE) else {
+        return;
+    };
     // The operator takes its shape as an attribute; otherwise the expression is left unchanged.
     if let Ok(fill) = graph.call(Op::Known(def), &[], &attrs) {
         let name = graph.vertex(v).name.clone();

@@ -10,7 +10,7 @@ use crate::term::{self, Term};
 use tautomer_diag::{Diagnostic, Span, did_you_mean};
 use tautomer_lang::Compat;
 use tautomer_lang::ast::{Attrs, BinaryOp, ExprId, ExprKind};
-use tautomer_op::{self as op, AttrKind, AttrValue, OpDef, OpError, OpTraits};
+use tautomer_op::{self as op, AttrKind, AttrValue, OpDef, OpError, OpTraits, known};
 use tautomer_tensor::{DType, Type};
 
 impl<'a, K: Sink> Builder<'a, K> {
@@ -91,8 +91,8 @@ impl<'a, K: Sink> Builder<'a, K> {
             _ => false,
         });
         let name = match op {
-            BinaryOp::Ne => "equal",
-            BinaryOp::BitOr if !bits => "or",
+            BinaryOp::Ne => known::EQUAL,
+            BinaryOp::BitOr if !bits => known::OR,
             other => match other.bitwise_operator().filter(|_| bits).or(other.operator()) {
                 Some(name) => name,
                 None => {
@@ -108,7 +108,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         };
         let out = self.known_call(name, args, &[lhs, rhs], span)?;
         if op == BinaryOp::Ne {
-            self.known_call("not", vec![out], &[lhs], span)
+            self.known_call(known::NOT, vec![out], &[lhs], span)
         } else {
             Some(out)
         }
@@ -124,7 +124,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             return None;
         }
         // The value and all members have one type, given by whichever of them has one.
-        let def = op::lookup("equal")?;
+        let def = op::lookup(known::EQUAL)?;
         let wanted = match self.wanted(def, &args) {
             Wanted::Any => self
                 .common_default(args.iter(), DType::I32)
@@ -143,10 +143,10 @@ impl<'a, K: Sink> Builder<'a, K> {
         let item = items.next()?;
         let mut found: Val<K::V> = None;
         for other in items {
-            let equal = self.known_call("equal", vec![item.clone(), other], &[lhs, rhs], span)?;
+            let equal = self.known_call(known::EQUAL, vec![item.clone(), other], &[lhs, rhs], span)?;
             found = Some(match found {
                 None => equal,
-                Some(so_far) => self.known_call("or", vec![so_far, equal], &[lhs, rhs], span)?,
+                Some(so_far) => self.known_call(known::OR, vec![so_far, equal], &[lhs, rhs], span)?,
             });
         }
         found.or(Some(Term::Bool(false)))

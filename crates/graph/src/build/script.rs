@@ -13,7 +13,7 @@ use crate::term::{self, Term};
 use tautomer_diag::{Diagnostic, Span};
 use tautomer_lang::Compat;
 use tautomer_lang::ast::{Attrs, BinaryOp, ExprId, ExprKind};
-use tautomer_op::{self as op, AttrValue};
+use tautomer_op::{self as op, AttrValue, known};
 use tautomer_tensor::DType;
 use tautomer_tensor::{Dim, MAX_RANK, Tensor, Type};
 
@@ -245,7 +245,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             out.push(match arg {
                 Term::Value(v) if ty.is_some_and(|d| d.is_int()) => {
                     let given = vec![("to".into(), AttrValue::DType(float), span)];
-                    self.operator(op::lookup("cast")?, vec![Term::Value(v)], ids, given, span)?
+                    self.operator(op::lookup(known::CAST)?, vec![Term::Value(v)], ids, given, span)?
                 }
                 Term::Value(v) => Term::Value(v),
                 literal => Term::Value(self.vertex_as(literal, Wanted::Like(float), span)?),
@@ -257,7 +257,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     /// The product summed over the last axis of the left operand and the first axis of the right one.
     pub(super) fn dot(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
         let args = self.promoted(args, ids)?;
-        let wanted = self.wanted(op::lookup("add")?, &args);
+        let wanted = self.wanted(op::lookup(known::ADD)?, &args);
         let mut operands = Vec::new();
         for (arg, id) in args.into_iter().zip(ids) {
             operands.push(self.vertex_as(arg, wanted, self.ast.span(*id))?);
@@ -265,7 +265,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         let [a, b] = <[K::V; 2]>::try_from(operands).ok()?;
         let (ta, tb) = (self.sink.ty(&a), self.sink.ty(&b));
         let (Some(x), Some(y)) = (self.extents(&a), self.extents(&b)) else {
-            return self.known_call("matmul", vec![Term::Value(a), Term::Value(b)], ids, span);
+            return self.known_call(known::MATMUL, vec![Term::Value(a), Term::Value(b)], ids, span);
         };
         let (Some(last), Some(first)) = (x.last().copied(), y.first().copied()) else {
             let problem = format!("`dot`: {ta} and {tb}: a single number has no axis to sum over");
@@ -286,7 +286,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         let is_row = x.len() == 1 && y.len() > 1;
         let keeps_row = is_row && self.script.as_ref().is_some_and(|s| s.compat == Compat::Full);
         let plain = x.len() <= 2 && y.len() <= 2;
-        let operator = if plain { "matmul" } else { "tensordot" };
+        let operator = if plain { known::MATMUL } else { known::TENSORDOT };
         let product = self.known_call(operator, vec![Term::Value(a), Term::Value(b)], ids, span)?;
         if !keeps_row {
             return Some(product);
@@ -354,7 +354,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
         let axes: Vec<i64> = (0..shape.len() as i64).collect();
         let attrs = [("starts", begin), ("ends", ends), ("axes", axes)];
-        self.with_lists("slice", Term::Value(v), &attrs, ids, span)
+        self.with_lists(known::SLICE, Term::Value(v), &attrs, ids, span)
     }
 
     fn reshape_to(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
@@ -366,7 +366,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     fn reshaped(&mut self, tensor: Term<K::V>, shape: &[i64], ids: &[ExprId], span: Span) -> Val<K::V> {
-        let def = op::lookup("reshape")?;
+        let def = op::lookup(known::RESHAPE)?;
         let given = vec![
             ("shape".into(), AttrValue::ints(shape), span),
             ("allowzero".into(), AttrValue::Bool(true), span),
@@ -473,7 +473,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                     return None;
                 }
                 let at = Term::Value(self.vertex_as(at, Wanted::Exactly(DType::I64), ast.span(*index))?);
-                self.known_call("gather", vec![Term::Value(v), at], &[*base, *index], span)
+                self.known_call(known::GATHER, vec![Term::Value(v), at], &[*base, *index], span)
             }
             ExprKind::Slice { base, start, end } => {
                 let mut bound = |end: &Option<ExprId>, default: i64| match end {
@@ -490,7 +490,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                 };
                 let (start, end) = (bound(start, 0)?, bound(end, i64::MAX)?);
                 let attrs = [("starts", vec![start]), ("ends", vec![end]), ("axes", vec![0])];
-                self.with_lists("slice", Term::Value(v), &attrs, &[*base], span)
+                self.with_lists(known::SLICE, Term::Value(v), &attrs, &[*base], span)
             }
             _ => None,
         }

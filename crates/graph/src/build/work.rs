@@ -8,6 +8,7 @@ use crate::sink::Sink;
 use crate::term::{self, Term};
 use tautomer_diag::Span;
 use tautomer_lang::ast::{Ast, BinaryOp, Block, ExprId, ExprKind, Let, TypeExpr, TypeKind};
+use tautomer_op::known;
 use tautomer_tensor::{Dim, TensorType, Type};
 
 /// A pending task; results of expressions are kept on a stack of values.
@@ -205,7 +206,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             } => self.membership(args, *lhs, *rhs, span),
             ExprKind::Binary { op, lhs, rhs } => self.infix(*op, args, *lhs, *rhs, span),
             ExprKind::If { cond, then, otherwise } => {
-                self.known_call("where", args, &[*cond, then.result, otherwise.result], span)
+                self.known_call(known::WHERE, args, &[*cond, then.result, otherwise.result], span)
             }
             ExprKind::Call {
                 callee,

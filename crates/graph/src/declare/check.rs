@@ -188,6 +188,7 @@ impl Checker<'_> {
                     Mark::Variadic => OperandKind::Variadic,
                 },
                 attr: None,
+                rank: None,
             });
         }
         out

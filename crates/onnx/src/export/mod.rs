@@ -24,7 +24,7 @@ use super::proto::{FunctionProto, ModelProto, OperatorSetIdProto};
 use super::schema::{NEWEST, schema};
 use tautomer_diag::{Diagnostic, Diagnostics, Severity};
 use tautomer_graph::{Graph, Node, Params, VertexId, expand_composites, graph_region, region_graph};
-use tautomer_op::{AttrValue, Attrs, Infer, Op, OpDef, lookup};
+use tautomer_op::{AttrValue, Attrs, Infer, Op, OpDef, known, lookup};
 use tautomer_tensor::Type;
 
 /// The oldest operator set that can be written.
@@ -246,7 +246,9 @@ fn kernelless(graph: &Graph, opset: i64) -> usize {
 
 /// In ONNX, floating-point remainders have the sign of the dividend; other remainders are computed from them.
 fn say_remainders(graph: &mut Graph) {
-    let Some(floor_mod) = lookup("floor_mod") else { return };
+    let Some(floor_mod) = lookup(known::FLOOR_MOD) else {
+        return;
+    };
     let found: Vec<VertexId> = known_calls(graph)
         .filter(|(v, def, attrs)| {
             let float = graph.ty(*v).as_tensor().is_some_and(|t| t.dtype.is_float());

@@ -12,7 +12,7 @@ use crate::proto::{GraphProto, NodeProto, TypeProto, TypeValue};
 use crate::types::is_foreign;
 use tautomer_diag::{Diagnostic, Severity};
 use tautomer_graph::{Graph, VertexId, graph_region, inline_region, known_value};
-use tautomer_op::{AttrValue, Item, Op, OpError, RegionStep, join, lookup};
+use tautomer_op::{AttrValue, Item, Op, OpError, RegionStep, join, known, lookup};
 use tautomer_tensor::{DType, Dim, Shape, Tensor, TensorType, Type};
 
 /// The types of loop-carried values are widened this many times before their shapes are left open.
@@ -200,7 +200,7 @@ impl<'a> Importer<'a> {
             bodies.push((name, self.body(graph_attr(node, name)?, &[], captured)?));
         }
         Ok(Call {
-            op: "branch",
+            op: known::BRANCH,
             operands: vec![condition],
             attrs: Vec::new(),
             bodies,
@@ -295,7 +295,7 @@ impl<'a> Importer<'a> {
         }
         operands.extend(&carried);
         Ok(Call {
-            op: "loop",
+            op: known::LOOP,
             operands,
             attrs: vec![("carried", AttrValue::int(carried.len() as i64))],
             bodies: vec![("body", body)],
@@ -338,7 +338,7 @@ impl<'a> Importer<'a> {
         let proto = graph_attr(node, "body")?;
         let body = self.carrying(proto, (&[], &types[..carried], &sliced), 0, captured)?;
         Ok(Call {
-            op: "scan",
+            op: known::SCAN,
             operands,
             attrs: vec![
                 ("carried", AttrValue::int(carried as i64)),
@@ -404,7 +404,7 @@ impl<'a> Importer<'a> {
         };
         let mut all = attrs(carried, scanned);
         all.push(("body", AttrValue::Region(inner.region.into())));
-        let def = lookup("scan").ok_or_else(|| OpError::new("there is no such operator"))?;
+        let def = lookup(known::SCAN).ok_or_else(|| OpError::new("there is no such operator"))?;
         let v = graph.call(Op::Known(def), &given, &all)?;
         match graph.ty(v).clone() {
             Type::Tuple(items) => {
@@ -421,7 +421,7 @@ impl<'a> Importer<'a> {
             weights: inner.weights,
         };
         Ok(Call {
-            op: "scan",
+            op: known::SCAN,
             attrs: attrs(0, operands.len()),
             operands,
             bodies: vec![("body", body)],
@@ -443,7 +443,7 @@ impl<'a> Importer<'a> {
         let types: Vec<Type> = operands.iter().map(item).collect();
         let body = self.body(graph_attr(node, "body")?, &types, captured)?;
         Ok(Call {
-            op: "sequence_map",
+            op: known::SEQUENCE_MAP,
             attrs: vec![("mapped", AttrValue::int(operands.len() as i64))],
             operands,
             bodies: vec![("body", body)],
@@ -453,7 +453,7 @@ impl<'a> Importer<'a> {
     /// An optional value with the given content, or a missing one.
     fn optional(&mut self, node: &NodeProto, inputs: &[Option<VertexId>]) -> Option<Results> {
         if let Some(v) = inputs.first().copied().flatten() {
-            let v = self.graph.call(Op::Known(lookup("optional")?), &[v], &[]).ok()?;
+            let v = self.graph.call(Op::Known(lookup(known::OPTIONAL)?), &[v], &[]).ok()?;
             return Some(vec![Some(v)]);
         }
         let attr = node.attribute.iter().find(|a| a.name.as_deref() == Some("type"))?;
@@ -471,7 +471,7 @@ impl<'a> Importer<'a> {
         ];
         let v = self
             .graph
-            .call(Op::Known(lookup("optional_missing")?), &[], &attrs)
+            .call(Op::Known(lookup(known::OPTIONAL_MISSING)?), &[], &attrs)
             .ok()?;
         Some(vec![Some(v)])
     }

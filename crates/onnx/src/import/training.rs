@@ -4,7 +4,7 @@ use super::Importer;
 use super::call::{Draft, Lowered};
 use crate::proto::NodeProto;
 use tautomer_graph::VertexId;
-use tautomer_op::{AttrValue, Op, OpError, lookup};
+use tautomer_op::{AttrValue, Op, OpError, known, lookup};
 use tautomer_tensor::{DType, Dim, Tensor};
 
 /// Builds one node after the other; stops at the first that the table lacks.
@@ -79,7 +79,7 @@ pub(super) fn dropout(importer: &mut Importer<'_>, draft: &Draft, mask: bool) ->
         .map(|seed| ("seed", AttrValue::float(seed as f64)))
         .into_iter()
         .collect();
-    let Some(def) = lookup("dropout_in_training") else {
+    let Some(def) = lookup(known::DROPOUT_IN_TRAINING) else {
         return Ok(Lowered::Unread);
     };
     let graph = &mut importer.graph;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tautomer_op::table;
+use tautomer_op::{Formula, Semantics, table};
 
 #[test]
 fn names_and_aliases_are_unique() {
@@ -29,6 +29,20 @@ fn every_body_is_one_function() {
         });
         assert_eq!(program.functions.len(), 1, "{}", op.name);
         assert_eq!(program.functions[0].params.len(), op.operands.len(), "{}", op.name);
+    }
+}
+
+/// A proof would otherwise have to know the operator by its name.
+#[test]
+fn every_primitive_states_its_formula() {
+    for op in table().filter(|op| matches!(op.semantics, Semantics::Primitive(_))) {
+        assert_ne!(
+            op.law(),
+            Formula::Unstated,
+            "there is no proof law for `{}`: state what an element of its result is with `.formula(…)` in its row, or \
+             `Formula::Whole` if proofs know no formula",
+            op.name
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! Loops, scans and maps that end after a few calls.
 
 use tautomer_graph::{Graph, Node, VertexId};
-use tautomer_op::{AttrValue, OpError, Region};
+use tautomer_op::{AttrValue, OpError, Region, known};
 use tautomer_tensor::{Dim, Tensor, Type};
 
 use super::sequence::elements;
@@ -111,7 +111,12 @@ pub(super) fn scan(graph: &mut Graph, here: &Call) -> Result<Option<Vec<VertexId
         for &(v, axis, backwards) in &sources {
             let at = if backwards { slices - 1 - i } else { i };
             let index = graph.constant(Tensor::scalar(at));
-            operands.push(call(graph, "gather", &[v, index], &[("axis", AttrValue::int(axis))])?);
+            operands.push(call(
+                graph,
+                known::GATHER,
+                &[v, index],
+                &[("axis", AttrValue::int(axis))],
+            )?);
         }
         operands.extend(&here.operands[carried + scanned..]);
         let Some(results) = inline(graph, &region, &operands)? else {
@@ -170,6 +175,6 @@ pub(super) fn map(graph: &mut Graph, here: &Call) -> Result<Option<Vec<VertexId>
     }
     let results = results
         .iter()
-        .map(|items| call(graph, "sequence_construct", items, &[]));
+        .map(|items| call(graph, known::SEQUENCE_CONSTRUCT, items, &[]));
     results.collect::<Result<_, _>>().map(Some)
 }

@@ -1,7 +1,7 @@
 //! Sequences and optional values whose elements are known.
 
 use tautomer_graph::{Graph, Node, VertexId};
-use tautomer_op::{AttrValue, Flow, OpError};
+use tautomer_op::{AttrValue, Flow, OpError, known};
 use tautomer_tensor::{Dim, Tensor, Type};
 
 use super::{Call, call, flow_of, known_int, side_by_side};
@@ -72,7 +72,7 @@ pub(super) fn concat(graph: &mut Graph, here: &Call) -> Result<Option<Vec<Vertex
     let joined = match (here.attr("new_axis"), items.as_slice()) {
         (AttrValue::Bool(true), _) => side_by_side(graph, &items, *axis)?,
         (_, [one]) => *one,
-        _ => call(graph, "concat", &items, &[("axis", AttrValue::int(*axis))])?,
+        _ => call(graph, known::CONCAT, &items, &[("axis", AttrValue::int(*axis))])?,
     };
     Ok(Some(vec![joined]))
 }

@@ -7,6 +7,7 @@ use super::source::SideState;
 use super::{Checker, MAX_RULE_DEPTH};
 use tautomer_diag::{Diagnostic, Span, did_you_mean};
 use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind, TypeKind, UnaryOp};
+use tautomer_op::known;
 use tautomer_tensor::DType;
 
 impl Checker<'_> {
@@ -77,7 +78,7 @@ impl Checker<'_> {
                 rhs,
             } => {
                 // `|` between two variables; elsewhere it is a choice of forms.
-                let (Some(bits), logic) = (op.bitwise_operator(), op.operator().unwrap_or("or")) else {
+                let (Some(bits), logic) = (op.bitwise_operator(), op.operator().unwrap_or(known::OR)) else {
                     return None;
                 };
                 let args = [*lhs, *rhs];
@@ -109,7 +110,7 @@ impl Checker<'_> {
             }
             ExprKind::If { cond, then, otherwise } if then.lets.is_empty() && otherwise.lets.is_empty() => {
                 let args = [*cond, then.result, otherwise.result];
-                return self.call("where", span, &args, None, span, state, depth);
+                return self.call(known::WHERE, span, &args, None, span, state, depth);
             }
             // A comprehension in its own parentheses is a tuple.
             ExprKind::Comprehension { .. } => PatternNode::Tuple(vec![self.item(id, state, depth)?]),

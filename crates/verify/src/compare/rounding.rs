@@ -8,7 +8,7 @@ use super::element::ElementMismatch;
 use super::finding::{Evidence, Fault, Finding, Mismatch};
 use crate::instance::random::Random;
 use tautomer_graph::{Graph, Node, VertexId};
-use tautomer_op::Op;
+use tautomer_op::{Formula, Function, Op};
 use tautomer_rewrite::Sides;
 use tautomer_tensor::{DType, Tensor};
 
@@ -89,8 +89,10 @@ fn narrows(graph: &Graph, v: VertexId) -> bool {
     };
     let dtype = |v: VertexId| graph.ty(v).as_tensor().map(|t| t.dtype);
     let operand = graph.pred(v).into_iter().next().and_then(dtype);
-    match (def.name, operand, dtype(v)) {
-        ("cast" | "cast_like", Some(from), Some(to)) => from.is_float() && to.is_float() && unit(from) < unit(to),
+    match (def.law(), operand, dtype(v)) {
+        (Formula::Function(Function::Conversion), Some(from), Some(to)) => {
+            from.is_float() && to.is_float() && unit(from) < unit(to)
+        }
         _ => false,
     }
 }

@@ -107,7 +107,7 @@ fn term(value: &Expr, names: &[String], places: &mut [Option<Vec<Dim>>]) -> Opti
                         .map(|a| term(a, names, places))
                         .collect::<Option<Vec<_>>>()?;
                     // The checker knows few laws of `log`.
-                    if !words || *name == "log" {
+                    if !words || *name == tautomer_op::known::LOG {
                         return None;
                     }
                     format!("{name}({})", args.join(", "))

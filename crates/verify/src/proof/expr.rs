@@ -116,6 +116,17 @@ pub(super) enum Kind {
     Min,
 }
 
+impl From<tautomer_op::Fold> for Kind {
+    fn from(fold: tautomer_op::Fold) -> Kind {
+        match fold {
+            tautomer_op::Fold::Sum => Kind::Sum,
+            tautomer_op::Fold::Product => Kind::Product,
+            tautomer_op::Fold::Max => Kind::Max,
+            tautomer_op::Fold::Min => Kind::Min,
+        }
+    }
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

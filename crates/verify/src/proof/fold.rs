@@ -10,6 +10,7 @@ use num_traits::{One, Signed};
 use super::case::{Case, Res, has_bound, is_size};
 use super::expr::{Expr, Factor, Fold, Kind, Product, mentions, replaced};
 use super::laws;
+use tautomer_op::known;
 use tautomer_tensor::Dim;
 
 /// A value with conditions on bound symbols: exactly one case holds.
@@ -57,8 +58,8 @@ pub(super) fn fold(case: &Case, kind: Kind, symbol: &Arc<str>, count: &Dim, case
         (_, 0) => nothing,
         (_, 1) => parts.remove(0),
         (Kind::Product, _) => parts.iter().fold(Expr::int(1), |out, p| out.mul(p)),
-        (Kind::Max, _) => laws::apply("max", parts),
-        (_, _) => laws::apply("min", parts),
+        (Kind::Max, _) => laws::apply(known::MAX, parts),
+        (_, _) => laws::apply(known::MIN, parts),
     })
 }
 
@@ -161,14 +162,14 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
         other(case, kind, parts)
     };
     let (name, turned) = if kind == Kind::Max {
-        ("max", Kind::Min)
+        (known::MAX, Kind::Min)
     } else {
-        ("min", Kind::Max)
+        (known::MIN, Kind::Max)
     };
     // Over an empty range the result would be a bound.
     let mut bounded = false;
     if let Some(Factor::Apply(f, args)) = parts.body.as_factor()
-        && matches!(f.name(), "max" | "min")
+        && matches!(f.name(), known::MAX | known::MIN)
         && parts.guards.is_empty()
     {
         bounded = args.iter().filter(|a| !free(a)).count() == 1;

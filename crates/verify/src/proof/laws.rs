@@ -4,11 +4,24 @@ use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use super::expr::{Expr, Factor, Fun, Product};
+use tautomer_op::known;
 use tautomer_tensor::DType;
 
 /// Nondecreasing functions.
 pub(super) const GROWING: [&str; 13] = [
-    "exp", "log", "sqrt", "tanh", "erf", "floor", "ceil", "round", "sign", "asinh", "atan", "sinh", "asin",
+    known::EXP,
+    known::LOG,
+    known::SQRT,
+    known::TANH,
+    known::ERF,
+    known::FLOOR,
+    known::CEIL,
+    known::ROUND,
+    known::SIGN,
+    known::ASINH,
+    known::ATAN,
+    known::SINH,
+    known::ASIN,
 ];
 
 /// A function of numbers, in the normal form according to its laws.
@@ -16,16 +29,16 @@ pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
     let fun = fun.into();
     let name = fun.name();
     match (name, args.as_slice()) {
-        ("max" | "min", [_, ..]) => lattice(name, args),
-        ("relu", [x]) => lattice("max", vec![x.clone(), Expr::zero()]),
-        ("where", [c, a, b]) => choice(c, a, b, true),
-        ("not", [x]) => match (x.as_factor(), x.as_number()) {
-            (Some(Factor::Apply(not, of)), _) if not.is("not") => of[0].clone(),
+        (known::MAX | known::MIN, [_, ..]) => lattice(name, args),
+        (known::RELU, [x]) => lattice(known::MAX, vec![x.clone(), Expr::zero()]),
+        (known::WHERE, [c, a, b]) => choice(c, a, b, true),
+        (known::NOT, [x]) => match (x.as_factor(), x.as_number()) {
+            (Some(Factor::Apply(not, of)), _) if not.is(known::NOT) => of[0].clone(),
             (_, Some(v)) => Expr::int(i64::from(v.is_zero())),
-            _ => Expr::apply("not", args),
+            _ => Expr::apply(known::NOT, args),
         },
-        ("and" | "or", [a, b]) => {
-            let neutral = BigRational::from_integer(i64::from(name == "and").into());
+        (known::AND | known::OR, [a, b]) => {
+            let neutral = BigRational::from_integer(i64::from(name == known::AND).into());
             for (x, y) in [(a, b), (b, a)] {
                 match x.as_number() {
                     Some(v) if v == neutral => return y.clone(),
@@ -38,40 +51,42 @@ pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
             }
             commutative(name, args)
         }
-        ("equal" | "xor" | "bitwise_and" | "bitwise_or" | "bitwise_xor", _) => commutative(name, args),
+        (known::EQUAL | known::XOR | known::BITWISE_AND | known::BITWISE_OR | known::BITWISE_XOR, _) => {
+            commutative(name, args)
+        }
         // One relation serves for both directions.
-        ("greater", [a, b]) => apply("less", vec![b.clone(), a.clone()]),
-        ("greater_or_equal", [a, b]) => apply("less_or_equal", vec![b.clone(), a.clone()]),
-        ("abs", [x]) => match (x.as_factor(), x.as_number()) {
+        (known::GREATER, [a, b]) => apply(known::LESS, vec![b.clone(), a.clone()]),
+        (known::GREATER_OR_EQUAL, [a, b]) => apply(known::LESS_OR_EQUAL, vec![b.clone(), a.clone()]),
+        (known::ABS, [x]) => match (x.as_factor(), x.as_number()) {
             (_, Some(v)) => Expr::number(v.abs()),
-            (Some(Factor::Apply(f, _)), _) if matches!(f.name(), "abs" | "exp" | "sqrt") => x.clone(),
+            (Some(Factor::Apply(f, _)), _) if matches!(f.name(), known::ABS | known::EXP | known::SQRT) => x.clone(),
             _ => {
                 let x = positive(x);
                 // Move a common factor outside.
                 let scale = x.terms().last().map_or_else(BigRational::one, |(_, c)| c.clone());
                 let inner = x.mul(&Expr::number(scale.recip()));
-                Expr::apply("abs", vec![inner]).mul(&Expr::number(scale))
+                Expr::apply(known::ABS, vec![inner]).mul(&Expr::number(scale))
             }
         },
-        ("sign" | "floor" | "ceil" | "round", [x]) => match (x.as_factor(), x.as_number()) {
+        (known::SIGN | known::FLOOR | known::CEIL | known::ROUND, [x]) => match (x.as_factor(), x.as_number()) {
             (Some(Factor::Apply(f, _)), _) if f.is(name) => x.clone(),
             (_, Some(v)) => match name {
-                "sign" => Expr::number(v.signum()),
-                "floor" => Expr::number(v.floor()),
-                "ceil" => Expr::number(v.ceil()),
+                known::SIGN => Expr::number(v.signum()),
+                known::FLOOR => Expr::number(v.floor()),
+                known::CEIL => Expr::number(v.ceil()),
                 _ => Expr::apply(name, args),
             },
             _ => Expr::apply(name, args),
         },
-        ("exp", [x]) if x.is_zero() => Expr::int(1),
-        ("exp", [x]) => exponential(x),
-        ("log", [x]) => logarithm(x),
-        ("div", [a, b]) if b.as_number().is_some_and(|v| v.is_one()) => a.clone(),
-        ("sqrt", [x]) => match x.as_number() {
+        (known::EXP, [x]) if x.is_zero() => Expr::int(1),
+        (known::EXP, [x]) => exponential(x),
+        (known::LOG, [x]) => logarithm(x),
+        (known::DIV, [a, b]) if b.as_number().is_some_and(|v| v.is_one()) => a.clone(),
+        (known::SQRT, [x]) => match x.as_number() {
             Some(v) if v.is_zero() || v.is_one() => x.clone(),
             _ => Expr::apply(name, args),
         },
-        ("pow", [x, y]) => power(x, y),
+        (known::POW, [x, y]) => power(x, y),
         _ => Expr::apply(fun, args),
     }
 }
@@ -80,13 +95,13 @@ pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
 /// scaling and shifting do not preserve order.
 pub(super) fn whole(name: &'static str, args: Vec<Expr>, dtype: DType) -> Expr {
     match (name, args.as_slice()) {
-        ("relu", [x]) => whole("max", vec![x.clone(), Expr::zero()], dtype),
-        ("max" | "min", [_, ..]) => {
+        (known::RELU, [x]) => whole(known::MAX, vec![x.clone(), Expr::zero()], dtype),
+        (known::MAX | known::MIN, [_, ..]) => {
             if dtype.is_signed()
                 && let Some((x, rest)) = beside_its_negation(&args)
             {
                 let size = magnitude(&x, dtype);
-                let size = if name == "max" { size } else { size.neg() };
+                let size = if name == known::MAX { size } else { size.neg() };
                 return lattice(
                     name,
                     std::iter::once(&size)
@@ -98,14 +113,14 @@ pub(super) fn whole(name: &'static str, args: Vec<Expr>, dtype: DType) -> Expr {
             lattice(name, args.iter().map(|e| in_order(e, dtype)).collect())
         }
         // An unsigned integer is its own magnitude.
-        ("abs", [x]) => magnitude(x, dtype),
-        ("sign", [x]) if !dtype.is_signed() => Expr::apply(Fun::In("sign", dtype), vec![x.clone()]),
-        ("where", [c, a, b]) if dtype.is_signed() && a.add(b).is_zero() => match slopes(c, a, b) {
+        (known::ABS, [x]) => magnitude(x, dtype),
+        (known::SIGN, [x]) if !dtype.is_signed() => Expr::apply(Fun::In(known::SIGN, dtype), vec![x.clone()]),
+        (known::WHERE, [c, a, b]) if dtype.is_signed() && a.add(b).is_zero() => match slopes(c, a, b) {
             Some((above, below)) if above.is_one() && is_minus_one(&below) => magnitude(a, dtype),
             Some((above, below)) if is_minus_one(&above) && below.is_one() => magnitude(a, dtype).neg(),
             _ => choice(c, a, b, false),
         },
-        ("where", [c, a, b]) => choice(c, a, b, false),
+        (known::WHERE, [c, a, b]) => choice(c, a, b, false),
         _ => apply(name, args),
     }
 }
@@ -117,10 +132,10 @@ fn is_minus_one(x: &BigRational) -> bool {
 /// The magnitude of an integer; the least integer is its own magnitude.
 fn magnitude(x: &Expr, dtype: DType) -> Expr {
     // An unsigned integer is its own magnitude.
-    if !dtype.is_signed() || matches!(x.as_factor(), Some(Factor::Apply(Fun::In("abs", _), _))) {
+    if !dtype.is_signed() || matches!(x.as_factor(), Some(Factor::Apply(Fun::In(known::ABS, _), _))) {
         return x.clone();
     }
-    Expr::apply(Fun::In("abs", dtype), vec![positive(x)])
+    Expr::apply(Fun::In(known::ABS, dtype), vec![positive(x)])
 }
 
 /// An integer value wrapped as one factor, so that laws for sums and products of reals do not apply to it.
@@ -157,7 +172,7 @@ fn choice(c: &Expr, a: &Expr, b: &Expr, real: bool) -> Expr {
         None => {}
     }
     if let Some(Factor::Apply(not, of)) = c.as_factor()
-        && not.is("not")
+        && not.is(known::NOT)
     {
         return choice(&of[0], b, a, real);
     }
@@ -165,7 +180,7 @@ fn choice(c: &Expr, a: &Expr, b: &Expr, real: bool) -> Expr {
         return c.clone();
     }
     let bent = if real { bend(c, a, b) } else { None };
-    bent.unwrap_or_else(|| Expr::apply("where", vec![c.clone(), a.clone(), b.clone()]))
+    bent.unwrap_or_else(|| Expr::apply(known::WHERE, vec![c.clone(), a.clone(), b.clone()]))
 }
 
 /// A power; those with small integer exponents become products and inverses, and that with exponent 1/2 a root.
@@ -181,8 +196,8 @@ fn power(x: &Expr, y: &Expr) -> Expr {
             let out = product_power(x, n.unsigned_abs());
             if n < 0 { out.inverse() } else { out }
         }
-        Some(v) if v == BigRational::new(1.into(), 2.into()) => apply("sqrt", vec![x.clone()]),
-        _ => Expr::apply("pow", vec![x.clone(), y.clone()]),
+        Some(v) if v == BigRational::new(1.into(), 2.into()) => apply(known::SQRT, vec![x.clone()]),
+        _ => Expr::apply(known::POW, vec![x.clone(), y.clone()]),
     }
 }
 
@@ -198,7 +213,7 @@ pub(super) fn multiply(a: &Expr, b: &Expr) -> Expr {
 
 /// The expression with squares of roots and magnitudes simplified: `sqrt(x)² = x`, `|x|² = x²`.
 pub(super) fn settled(x: &Expr) -> Expr {
-    let special = |f: &Factor| matches!(f, Factor::Apply(name, _) if matches!(name.name(), "sqrt" | "abs"));
+    let special = |f: &Factor| matches!(f, Factor::Apply(name, _) if matches!(name.name(), known::SQRT | known::ABS));
     if !x
         .terms()
         .iter()
@@ -211,8 +226,8 @@ pub(super) fn settled(x: &Expr) -> Expr {
         let mut term = Expr::number(c.clone());
         for (factor, e) in product {
             let (of, times) = match factor {
-                Factor::Apply(name, args) if name.is("sqrt") => (Some(&args[0]), e / 2),
-                Factor::Apply(name, args) if name.is("abs") => (Some(&args[0]), e / 2 * 2),
+                Factor::Apply(name, args) if name.is(known::SQRT) => (Some(&args[0]), e / 2),
+                Factor::Apply(name, args) if name.is(known::ABS) => (Some(&args[0]), e / 2 * 2),
                 _ => (None, 0),
             };
             let left = if of.is_some() { e % 2 } else { *e };
@@ -240,9 +255,9 @@ fn exponential(x: &Expr) -> Expr {
             .and_then(|n| i32::try_from(n).ok())
             .filter(|n| n.abs() <= 8);
         out = out.mul(&match (of.as_factor(), times) {
-            (Some(Factor::Apply(f, inner)), Some(n)) if f.is("log") => whole_power(&inner[0], n),
-            (_, Some(n)) => whole_power(&Expr::apply("exp", vec![of.clone()]), n),
-            (_, None) => Expr::apply("exp", vec![of.mul(&Expr::number(c.clone()))]),
+            (Some(Factor::Apply(f, inner)), Some(n)) if f.is(known::LOG) => whole_power(&inner[0], n),
+            (_, Some(n)) => whole_power(&Expr::apply(known::EXP, vec![of.clone()]), n),
+            (_, None) => Expr::apply(known::EXP, vec![of.mul(&Expr::number(c.clone()))]),
         });
     }
     out
@@ -257,13 +272,13 @@ fn logarithm(x: &Expr) -> Expr {
     {
         return product.iter().fold(Expr::zero(), |sum, (f, e)| {
             let log = match f {
-                Factor::Apply(name, args) if name.is("exp") => args[0].clone(),
-                _ => Expr::apply("log", vec![Expr::factor(f.clone())]),
+                Factor::Apply(name, args) if name.is(known::EXP) => args[0].clone(),
+                _ => Expr::apply(known::LOG, vec![Expr::factor(f.clone())]),
             };
             sum.add(&log.mul(&Expr::int(i64::from(*e))))
         });
     }
-    let whole = |x: &Expr| Expr::apply("log", vec![x.clone()]);
+    let whole = |x: &Expr| Expr::apply(known::LOG, vec![x.clone()]);
     let one = Expr::int(1);
     let rest = x.sub(&one);
     if let [(product, c)] = rest.terms()
@@ -271,14 +286,14 @@ fn logarithm(x: &Expr) -> Expr {
         && !product.is_empty()
         && product
             .iter()
-            .all(|(f, _)| matches!(f, Factor::Apply(name, _) if name.is("exp")))
+            .all(|(f, _)| matches!(f, Factor::Apply(name, _) if name.is(known::EXP)))
     {
         let exponent = logarithm(&rest);
-        let magnitude = apply("abs", vec![exponent.clone()]);
-        let negative = matches!(exponent.neg().as_factor(), Some(Factor::Apply(f, _)) if f.is("abs"));
+        let magnitude = apply(known::ABS, vec![exponent.clone()]);
+        let negative = matches!(exponent.neg().as_factor(), Some(Factor::Apply(f, _)) if f.is(known::ABS));
         if !negative {
-            let small = one.add(&apply("exp", vec![magnitude.neg()]));
-            return lattice("max", vec![exponent, Expr::zero()]).add(&whole(&small));
+            let small = one.add(&apply(known::EXP, vec![magnitude.neg()]));
+            return lattice(known::MAX, vec![exponent, Expr::zero()]).add(&whole(&small));
         }
     }
     whole(x)
@@ -287,7 +302,7 @@ fn logarithm(x: &Expr) -> Expr {
 /// True for factors that are positive wherever they are defined.
 fn is_positive(factor: &Factor) -> bool {
     match factor {
-        Factor::Apply(fun, _) => fun.is("exp"),
+        Factor::Apply(fun, _) => fun.is(known::EXP),
         Factor::Fold(fold) => {
             matches!(fold.kind, super::expr::Kind::Sum)
                 && fold.guards.is_empty()
@@ -304,7 +319,7 @@ fn is_positive(factor: &Factor) -> bool {
 /// `where(x >= 0, a x, b x)` is the maximum or the minimum of `a x` and `b x`.
 fn bend(condition: &Expr, a: &Expr, b: &Expr) -> Option<Expr> {
     let (above, below) = slopes(condition, a, b)?;
-    let name = if above >= below { "max" } else { "min" };
+    let name = if above >= below { known::MAX } else { known::MIN };
     Some(lattice(name, vec![a.clone(), b.clone()]))
 }
 
@@ -313,7 +328,7 @@ fn slopes(condition: &Expr, a: &Expr, b: &Expr) -> Option<(BigRational, BigRatio
     let Some(Factor::Apply(relation, sides)) = condition.as_factor() else {
         return None;
     };
-    if !matches!(relation.name(), "less" | "less_or_equal") {
+    if !matches!(relation.name(), known::LESS | known::LESS_OR_EQUAL) {
         return None;
     }
     let (x, flipped) = match (sides[0].is_zero(), sides[1].is_zero()) {
@@ -382,7 +397,7 @@ fn nearly_equal_factors(a: &Factor, b: &Factor) -> bool {
         (Factor::Apply(f, args), Factor::Apply(g, others)) => {
             let mut left: Vec<&Expr> = others.iter().collect();
             // The operands of a lattice are sorted, and rounding may change their order.
-            let any_order = matches!(f.name(), "max" | "min");
+            let any_order = matches!(f.name(), known::MAX | known::MIN);
             f == g
                 && args.len() == left.len()
                 && args.iter().all(|x| {
@@ -405,8 +420,8 @@ fn nearly_equal_factors(a: &Factor, b: &Factor) -> bool {
 /// Applies `tanh x = 2 / (1 + exp(-2 x)) - 1` everywhere inside.
 fn by_exponentials(x: &Expr) -> Expr {
     x.map_factors(&|factor| match factor {
-        Factor::Apply(name, args) if name.is("tanh") => {
-            let power = apply("exp", vec![by_exponentials(&args[0]).mul(&Expr::int(-2))]);
+        Factor::Apply(name, args) if name.is(known::TANH) => {
+            let power = apply(known::EXP, vec![by_exponentials(&args[0]).mul(&Expr::int(-2))]);
             let whole = Expr::int(1).add(&power).inverse().mul(&Expr::int(2));
             Some(whole.sub(&Expr::int(1)))
         }
@@ -425,14 +440,14 @@ fn positive(x: &Expr) -> Expr {
 /// True if the value is 0 or 1.
 fn is_truth(x: &Expr) -> bool {
     const RELATIONS: [&str; 9] = [
-        "less",
-        "less_or_equal",
-        "equal",
-        "and",
-        "or",
-        "not",
-        "xor",
-        "is_nan",
+        known::LESS,
+        known::LESS_OR_EQUAL,
+        known::EQUAL,
+        known::AND,
+        known::OR,
+        known::NOT,
+        known::XOR,
+        known::IS_NAN,
         "truth",
     ];
     matches!(x.as_factor(), Some(Factor::Apply(f, _)) if RELATIONS.contains(&f.name()))
@@ -449,8 +464,8 @@ fn commutative(name: &'static str, mut args: Vec<Expr>) -> Expr {
 /// A common factor is moved outside. It is the largest of the leading coefficients, and of the operands and their
 /// negations the greater list stays inside; so neither step can apply to its own result.
 fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
-    let better = |a: &BigRational, b: &BigRational| if name == "max" { a >= b } else { a <= b };
-    let other = if name == "max" { "min" } else { "max" };
+    let better = |a: &BigRational, b: &BigRational| if name == known::MAX { a >= b } else { a <= b };
+    let other = if name == known::MAX { known::MIN } else { known::MAX };
     let mut flat: Vec<Expr> = Vec::new();
     let mut bound: Option<BigRational> = None;
     let mut pending = args;
@@ -470,24 +485,24 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
     flat.sort();
     flat.dedup();
     while let Some((x, rest)) = beside_its_negation(&flat) {
-        let size = apply("abs", vec![x]);
+        let size = apply(known::ABS, vec![x]);
         flat = rest;
-        flat.push(if name == "max" { size } else { size.neg() });
+        flat.push(if name == known::MAX { size } else { size.neg() });
     }
     flat.sort();
     flat.dedup();
     // |x| is at least x and -x; and -|x| is at most either.
-    let size = |x: &Expr| apply("abs", vec![x.clone()]);
+    let size = |x: &Expr| apply(known::ABS, vec![x.clone()]);
     let wins = |x: &Expr, y: &Expr| {
-        let (high, low) = if name == "max" { (x, y) } else { (y, x) };
+        let (high, low) = if name == known::MAX { (x, y) } else { (y, x) };
         x != y && (*high == size(low) || low.neg() == size(high))
     };
     let kept = flat.iter().filter(|y| !flat.iter().any(|x| wins(x, y)));
     flat = kept.cloned().collect();
     // A magnitude is at least 0.
     let magnitude = |x: &Expr| {
-        let x = if name == "max" { x.clone() } else { x.neg() };
-        matches!(x.terms(), [(product, c)] if c.is_positive() && matches!(product.as_slice(), [(Factor::Apply(f, _), 1)] if f.is("abs")))
+        let x = if name == known::MAX { x.clone() } else { x.neg() };
+        matches!(x.terms(), [(product, c)] if c.is_positive() && matches!(product.as_slice(), [(Factor::Apply(f, _), 1)] if f.is(known::ABS)))
     };
     if bound
         .as_ref()
@@ -526,11 +541,11 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
             if better(v, b) {
                 return Expr::number(v.clone());
             }
-            if name == "max" {
+            if name == known::MAX {
                 let rest: Vec<Expr> = inner.iter().filter(|e| e.as_number().is_none()).cloned().collect();
-                let x = lattice("min", rest);
-                let raised = lattice("max", vec![x, Expr::number(v.clone())]);
-                return lattice("min", vec![raised, Expr::number(b.clone())]);
+                let x = lattice(known::MIN, rest);
+                let raised = lattice(known::MAX, vec![x, Expr::number(v.clone())]);
+                return lattice(known::MIN, vec![raised, Expr::number(b.clone())]);
             }
         }
     }

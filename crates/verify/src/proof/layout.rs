@@ -5,25 +5,27 @@ use super::expr::Expr;
 use super::fold::Cases;
 use super::meaning::{At, Call, Meaning, open, single};
 use tautomer_graph::VertexId;
+use tautomer_op::{Formula, Made};
 use tautomer_tensor::Dim;
 
 impl Meaning<'_> {
     pub(super) fn layout_shapes(&self, call: &Call) -> Res<Option<Vec<Vec<Dim>>>> {
         let x = call.operands.first().copied();
         let shape = |v: Option<VertexId>| v.map_or_else(|| Err(open("an operand is missing")), |v| self.shape(v));
-        let out = match call.def.name {
-            "shape" => {
+        let Formula::Made(made) = call.def.law() else {
+            return Ok(None);
+        };
+        let out = match made {
+            Made::Extents => {
                 shape(x)?;
                 return Ok(None);
             }
-            "size" => {
+            Made::Count => {
                 shape(x)?;
                 Vec::new()
             }
-            "zeros" | "ones" | "full" => call.ints("shape").ok_or_else(|| open("a shape is computed"))?,
-            "zeros_like" | "ones_like" => shape(x)?,
-            "eye_like" | "trilu" => shape(x)?,
-            _ => return Ok(None),
+            Made::Filled { like: false, .. } => call.ints("shape").ok_or_else(|| open("a shape is computed"))?,
+            Made::Filled { like: true, .. } | Made::Diagonals => shape(x)?,
         };
         Ok(Some(vec![out]))
     }
@@ -35,8 +37,11 @@ impl Meaning<'_> {
                 .copied()
                 .ok_or_else(|| open("an operand is missing"))
         };
-        Ok(Some(match call.def.name {
-            "shape" => {
+        let Formula::Made(made) = call.def.law() else {
+            return Ok(None);
+        };
+        Ok(Some(match made {
+            Made::Extents => {
                 let own = self.shape(x()?)?;
                 let start = call.int("start").and_then(|d| d.as_const()).unwrap_or(0);
                 let start = if start < 0 { start + own.len() as i64 } else { start }.clamp(0, own.len() as i64);
@@ -48,11 +53,12 @@ impl Meaning<'_> {
                 }
                 return Err(Stop::Empty);
             }
-            "size" => single(Expr::of_dim(&self.shape(x()?)?.into_iter().product())),
-            "zeros" | "zeros_like" => single(Expr::zero()),
-            "ones" | "ones_like" => single(Expr::int(1)),
-            "full" => single(self.case.number(call.float("value").unwrap_or(0.0))),
-            _ => return Ok(None),
+            Made::Count => single(Expr::of_dim(&self.shape(x()?)?.into_iter().product())),
+            Made::Filled { number, .. } => single(match number {
+                Some(number) => Expr::int(number),
+                None => self.case.number(call.float("value").unwrap_or(0.0)),
+            }),
+            Made::Diagonals => return Ok(None),
         }))
     }
 

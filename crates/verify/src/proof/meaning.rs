@@ -13,10 +13,11 @@ use rustc_hash::FxHashMap;
 use super::case::{Case, Res, Stop, has_bound};
 use super::expr::{Expr, Factor, Fun, ROUNDED, Whole};
 use super::fold::Cases;
+use super::function::function;
 use super::laws;
 use tautomer_graph::{Graph, Node, VertexId};
 use tautomer_op::movement::Map;
-use tautomer_op::{AttrValue, Op, OpDef, OpTraits};
+use tautomer_op::{AttrValue, Formula, Function, Op, OpDef, OpTraits};
 use tautomer_tensor::{DType, Dim, Tensor, Type};
 
 /// The position of an element.
@@ -283,7 +284,7 @@ impl<'a> Meaning<'a> {
     fn elementwise_operands(&self, call: &Call) -> Vec<VertexId> {
         let counted = |(i, v): (usize, &VertexId)| {
             let attr = call.def.operand(i).is_some_and(|o| o.attr.is_some());
-            (!attr && self.is_given(*v) && !(call.def.name == "cast_like" && i > 0)).then_some(*v)
+            (!attr && self.is_given(*v) && !(converts(call.def) && i > 0)).then_some(*v)
         };
         call.operands.iter().enumerate().filter_map(counted).collect()
     }
@@ -501,6 +502,12 @@ impl<'a> Meaning<'a> {
         if is_elementwise(call.def) {
             return self.elementwise(call, shape, at);
         }
+        if call.def.is_primitive() && call.def.moves().is_none() && call.def.law() == Formula::Unstated {
+            return Err(open(format!(
+                "there is no proof law for `{}`: its row states no formula",
+                call.def.name
+            )));
+        }
         self.whole(call, output, shape, at)
     }
 
@@ -534,14 +541,11 @@ impl<'a> Meaning<'a> {
     /// converted from a type with fewer.
     fn rounds_to(&self, call: &Call, operand: VertexId, to: DType) -> bool {
         let mut from = self.dtype(operand);
-        if !matches!(call.def.name, "cast" | "cast_like") || !to.is_float() || holds_numbers(from, to) {
+        if !converts(call.def) || !to.is_float() || holds_numbers(from, to) {
             return false;
         }
         let mut operand = operand;
-        while let Some(inner) = self
-            .call(operand)
-            .filter(|c| matches!(c.def.name, "cast" | "cast_like"))
-        {
+        while let Some(inner) = self.call(operand).filter(|c| converts(c.def)) {
             let Some(&below) = inner.operands.first() else { break };
             if !holds_numbers(self.dtype(below), from) {
                 break;
@@ -657,19 +661,12 @@ pub(super) fn single(value: Expr) -> Cases {
 }
 
 pub(super) fn is_elementwise(def: &OpDef) -> bool {
-    def.traits.contains(OpTraits::ELEMENTWISE) || matches!(def.name, "identity" | "dropout")
+    matches!(def.law(), Formula::Function(_))
 }
 
-/// True if `to` can represent every integer of `from`.
-fn holds_all(from: DType, to: DType) -> bool {
-    let bits = |d: DType| 8 * d.size() as u32;
-    let signed = |d: DType| matches!(d, DType::I8 | DType::I16 | DType::I32 | DType::I64);
-    to.is_int()
-        && match (signed(from), signed(to)) {
-            (false, true) => bits(from) < bits(to),
-            (true, false) => false,
-            _ => bits(from) <= bits(to),
-        }
+/// True for conversions to another element type.
+fn converts(def: &OpDef) -> bool {
+    def.law() == Formula::Function(Function::Conversion)
 }
 
 /// True for a number that every floating-point type has.
@@ -698,75 +695,4 @@ fn holds_numbers(from: DType, to: DType) -> bool {
         }),
         _ => false,
     }
-}
-
-/// True for a single element, function value or number.
-fn is_one_value(x: &Expr) -> bool {
-    x.as_number().is_some() || x.as_factor().is_some()
-}
-
-/// A function of numbers.
-fn function(call: &Call, args: Vec<Expr>, from: DType, to: DType, number: &dyn Fn(f64) -> Expr) -> Res<Expr> {
-    let real = to.is_float();
-    Ok(match (call.def.name, args.as_slice()) {
-        ("identity" | "dropout", [x, ..]) => x.clone(),
-        ("add", [a, b]) => a.add(b),
-        ("sub", [a, b]) => a.sub(b),
-        ("mul", [a, b]) => laws::multiply(a, b),
-        ("neg", [x]) => x.neg(),
-        ("div", [a, b]) if real => laws::multiply(a, &b.inverse()),
-        ("reciprocal", [x]) => x.inverse(),
-        ("sum", all) => all.iter().fold(Expr::zero(), |sum, x| sum.add(x)),
-        ("mean", all) if real => {
-            let sum = all.iter().fold(Expr::zero(), |sum, x| sum.add(x));
-            sum.mul(&Expr::int(all.len() as i64).inverse())
-        }
-        ("clip", [x]) => {
-            let (mut low, mut high) = (call.float("min"), call.float("max"));
-            // A bound beyond all finite numbers has no effect.
-            let largest = match to {
-                DType::F16 => 65504.0,
-                DType::F32 => f64::from(f32::MAX) * (1.0 - 1e-8),
-                _ => f64::MAX,
-            };
-            if real {
-                low = low.filter(|low| *low > -largest);
-                high = high.filter(|high| *high < largest);
-            }
-            let ordered = |name: &'static str, args: Vec<Expr>| {
-                if real {
-                    laws::apply(name, args)
-                } else {
-                    laws::whole(name, args, to)
-                }
-            };
-            let bounded = low.map_or_else(|| x.clone(), |low| ordered("max", vec![x.clone(), number(low)]));
-            high.map_or_else(
-                || bounded.clone(),
-                |high| ordered("min", vec![bounded.clone(), number(high)]),
-            )
-        }
-        ("cast" | "cast_like", [x]) => {
-            if from == to || (from.is_float() && to.is_float()) {
-                x.clone()
-            } else if to == DType::Bool {
-                laws::apply("not", vec![laws::apply("equal", vec![x.clone(), Expr::zero()])])
-            } else if from == DType::Bool || (from.is_int() && (real || holds_all(from, to))) && is_one_value(x) {
-                // Only a single value: a sum or product of integers wraps around in its own type first.
-                x.clone()
-            } else {
-                laws::apply(
-                    Fun::With("cast", vec![AttrValue::DType(from), AttrValue::DType(to)]),
-                    args,
-                )
-            }
-        }
-        ("where", [c, a, b]) if to == DType::Bool && *a == Expr::int(1) && b.is_zero() => c.clone(),
-        ("pow", [_, _]) if !real => Expr::apply(Fun::In("pow", to), args),
-        (name, _) if !call.attrs.iter().all(AttrValue::is_none) => {
-            laws::apply(Fun::With(name, call.attrs.clone()), args)
-        }
-        (name, _) if real || to == DType::Bool => laws::apply(name, args),
-        (name, _) => laws::whole(name, args, to),
-    })
 }

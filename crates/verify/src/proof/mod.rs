@@ -13,6 +13,7 @@ mod expr;
 mod facts;
 mod fold;
 mod form;
+mod function;
 mod graphs;
 mod laws;
 mod layout;
@@ -45,7 +46,7 @@ use self::scope::{Found, Level, Prepared, Scope};
 use crate::instance::recipe::Recipe;
 
 use tautomer_graph::{Graph, Node, VertexId, expand_composites};
-use tautomer_op::{OpDef, OpTraits};
+use tautomer_op::{Formula, Made, OpDef, OpTraits, ShapeRule};
 use tautomer_rewrite::Trial;
 use tautomer_rule::{Class, Rule};
 use tautomer_tensor::{Dim, Shape, TensorType, assume};
@@ -528,7 +529,9 @@ fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<(bool, certifi
 
 /// True for operators that treat each axis alone: another axis changes nothing along the existing ones.
 fn has_axes_alone(def: &OpDef) -> bool {
-    matches!(def.name, "expand" | "identity" | "zeros_like" | "ones_like") || def.traits.contains(OpTraits::ELEMENTWISE)
+    def.shapes == ShapeRule::Expand
+        || matches!(def.law(), Formula::Made(Made::Filled { like: true, .. }))
+        || def.traits.contains(OpTraits::ELEMENTWISE)
 }
 
 fn expanded(mut graph: Graph, case: &Rc<Case>) -> Res<Graph> {

@@ -9,6 +9,7 @@ use super::laws;
 use super::meaning::{At, Call, Meaning, open, single};
 use super::windows::Windows;
 use tautomer_graph::VertexId;
+use tautomer_op::{Formula, Products};
 use tautomer_tensor::Dim;
 
 impl Meaning<'_> {
@@ -60,9 +61,12 @@ impl Meaning<'_> {
     }
 
     pub(super) fn product_shape(&self, call: &Call) -> Res<Option<Vec<Dim>>> {
+        let Formula::Product(product) = call.def.law() else {
+            return Ok(None);
+        };
         let shape = |i: usize| call.operands.get(i).map_or(Err(Stop::Empty), |v| self.shape(*v));
-        let out = match call.def.name {
-            "matmul" => {
+        let out = match product {
+            Products::Matrices => {
                 let (a, b) = (shape(0)?, shape(1)?);
                 if a.is_empty() || b.is_empty() {
                     return Err(Stop::Empty);
@@ -75,7 +79,7 @@ impl Meaning<'_> {
                 out.extend((b.len() > 1).then(|| b[b.len() - 1].clone()));
                 out
             }
-            "gemm" => {
+            Products::Gemm => {
                 let (a, b) = (shape(0)?, shape(1)?);
                 if a.len() != 2 || b.len() != 2 {
                     return Err(Stop::Empty);
@@ -96,7 +100,7 @@ impl Meaning<'_> {
                 }
                 out
             }
-            "conv" => {
+            Products::Convolution => {
                 let (x, w) = (shape(0)?, shape(1)?);
                 if x.len() != w.len() || x.len() < 3 {
                     return Err(Stop::Empty);
@@ -112,7 +116,7 @@ impl Meaning<'_> {
                 }
                 out
             }
-            "conv_transpose" => {
+            Products::TransposedConvolution => {
                 let (x, w) = (shape(0)?, shape(1)?);
                 if x.len() != w.len() || x.len() < 3 {
                     return Err(Stop::Empty);
@@ -126,8 +130,7 @@ impl Meaning<'_> {
                 out.extend(self.transposed(call, &x, &w)?);
                 out
             }
-            "einsum" => self.einsum_shape(call)?,
-            _ => return Ok(None),
+            Products::Equation => self.einsum_shape(call)?,
         };
         Ok(Some(out))
     }
@@ -175,13 +178,15 @@ impl Meaning<'_> {
     }
 
     pub(super) fn product_element(&self, call: &Call, shape: &[Dim], at: &At) -> Res<Option<Cases>> {
-        Ok(Some(match call.def.name {
-            "matmul" => single(self.matmul(call, shape, &self.index(at, shape))?),
-            "gemm" => self.gemm(call, shape, at)?,
-            "conv" => self.conv(call, &self.index(at, shape))?,
-            "conv_transpose" => self.conv_transpose(call, shape, &self.index(at, shape))?,
-            "einsum" => single(self.einsum_element(call, &self.index(at, shape))?),
-            _ => return Ok(None),
+        let Formula::Product(product) = call.def.law() else {
+            return Ok(None);
+        };
+        Ok(Some(match product {
+            Products::Matrices => single(self.matmul(call, shape, &self.index(at, shape))?),
+            Products::Gemm => self.gemm(call, shape, at)?,
+            Products::Convolution => self.conv(call, &self.index(at, shape))?,
+            Products::TransposedConvolution => self.conv_transpose(call, shape, &self.index(at, shape))?,
+            Products::Equation => single(self.einsum_element(call, &self.index(at, shape))?),
         }))
     }
 

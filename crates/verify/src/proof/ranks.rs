@@ -23,7 +23,7 @@ use super::{AtLevel, Coverage, Given};
 use crate::instance::recipe::{Recipe, Step};
 
 use tautomer_graph::VertexId;
-use tautomer_op::{AttrKind, AttrValue, Default as Preset, OpTraits};
+use tautomer_op::{AttrKind, AttrValue, AxesRule, Default as Preset, OpTraits};
 use tautomer_rewrite::Trial;
 use tautomer_rule::{AttrPattern, PatternId, PatternNode, Rule};
 use tautomer_tensor::{DType, Dim};
@@ -94,10 +94,13 @@ fn prove_branch(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverage: &
     let text = Text::of(rule)?;
     let skeletons = skeletons(at.scope, forms)?;
     // Below this rank, operators may ask for a rank.
-    let products = rule.source.nodes().filter(|(_, n)| is_call(n, "matmul")).count();
+    let products = rule.source.nodes().filter(|(_, n)| is_product(n)).count();
     let floor = text.largest.max(if products > 0 { 2 + products.min(2) } else { 2 });
+    // Operators whose rows say how axes belong together ask for no rank above two.
     let known = rule.source.nodes().all(|(_, node)| match node {
-        PatternNode::Call { def, .. } => def.traits.contains(OpTraits::ELEMENTWISE) || is_known(def.name),
+        PatternNode::Call { def, .. } => {
+            def.traits.contains(OpTraits::ELEMENTWISE) || def.axes_rule() != AxesRule::Unstated
+        }
         _ => true,
     });
     let floor = floor.max(text.kinds().unwrap_or(0));
@@ -170,27 +173,8 @@ fn prove_one(
     true
 }
 
-fn is_call(node: &PatternNode, name: &str) -> bool {
-    matches!(node, PatternNode::Call { def, .. } if def.name == name)
-}
-
-/// Operators that ask for no rank above two.
-fn is_known(name: &str) -> bool {
-    name.starts_with("reduce_")
-        || matches!(
-            name,
-            "matmul"
-                | "gemm"
-                | "batch_normalization"
-                | "softmax"
-                | "log_softmax"
-                | "concat"
-                | "squeeze"
-                | "unsqueeze"
-                | "transpose"
-                | "split"
-                | "identity"
-        )
+fn is_product(node: &PatternNode) -> bool {
+    matches!(node, PatternNode::Call { def, .. } if def.axes_rule() == AxesRule::Matrices)
 }
 
 /// The element type, or one for which a proof is the same.
@@ -424,7 +408,10 @@ fn values(
     let declared = &def.attrs[attr];
     let mut out: Vec<Option<AttrValue>> = Vec::new();
     // Inference writes out, and sorts, the axes of these.
-    let sorted = def.name.starts_with("reduce_") || matches!(def.name, "squeeze" | "unsqueeze");
+    let sorted = matches!(
+        def.axes_rule(),
+        AxesRule::Reduced | AxesRule::Removed | AxesRule::Inserted
+    );
     let is_order = declared.name == "perm";
     if declared.default != Preset::Required && !sorted && !is_order {
         out.push(None);

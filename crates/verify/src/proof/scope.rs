@@ -21,7 +21,7 @@ use crate::instance::recipe::{Recipe, Step};
 use tautomer_graph::term::{Reads, TermFunction, term_function};
 use tautomer_graph::{Node, VertexId};
 use tautomer_lang::ast::{Ast, BinaryOp, Dims, ExprId, ExprKind, RuleClass, TypeKind};
-use tautomer_op::{AttrKind, AttrValue, OpDef};
+use tautomer_op::{AttrKind, AttrValue, AxesRule, OpDef};
 use tautomer_rewrite::Trial;
 use tautomer_rule::{AttrPattern, ListItem, PatternId, PatternNode, Rule};
 use tautomer_tensor::DType;
@@ -461,17 +461,15 @@ impl<'a> Scope<'a> {
 
 /// The rank that an operator asks of an operand in all calls that a pattern matches.
 fn operand_rank(def: &OpDef, attrs: &[AttrPattern], place: usize) -> Option<usize> {
-    match (def.name, place) {
-        ("gemm", 0 | 1) => Some(2),
-        ("batch_normalization", 1..=4) | ("conv" | "conv_transpose", 2) => Some(1),
-        // An order of all axes has one entry for each.
-        ("transpose", 0) => match &attrs[def.attr_index("perm")?] {
+    // An order of all axes has one entry for each.
+    if def.axes_rule() == AxesRule::Permuted && place == 0 {
+        return match &attrs[def.attr_index("perm")?] {
             AttrPattern::Value(AttrValue::Ints(list)) => Some(list.len()),
             AttrPattern::List(items) => Some(items.len()),
             _ => None,
-        },
-        _ => None,
+        };
     }
+    def.operand(place)?.rank
 }
 
 /// True for a function that depends on the operand itself, not on numbers that are made of it.

@@ -21,7 +21,7 @@ use self::read::Reader;
 use super::Coverage;
 use super::certificate::Trail;
 use super::ledger::{Covers, Ledger};
-use tautomer_op::{AttrKind, AttrValue, OpDef, OpTraits, lookup};
+use tautomer_op::{AttrKind, AttrValue, CostRule, Formula, OpDef, OpTraits, ShapeRule, lookup};
 use tautomer_rule::{Class, Rule};
 
 /// Limit on the vertices of a term, each counted as often as it is used.
@@ -137,7 +137,10 @@ impl Called {
             head: Head::Operator(def.name, std::ptr::from_ref(def) as usize),
             elementwise: is_elementwise(def),
             moves: is_movement(def),
-            unordered: matches!(def.name, "add" | "mul") && def.declared.is_none(),
+            unordered: matches!(
+                def.law(),
+                Formula::Function(tautomer_op::Function::Sum | tautomer_op::Function::Product)
+            ) && def.traits.contains(OpTraits::COMMUTATIVE),
         }
     }
 
@@ -162,11 +165,18 @@ fn is_elementwise(def: &OpDef) -> bool {
 
 /// Operators whose result consists of elements of their operands, each at a place that does not depend on elements.
 fn is_movement(def: &OpDef) -> bool {
-    def.declared.is_none()
-        && matches!(
-            def.name,
-            "transpose" | "reshape" | "squeeze" | "unsqueeze" | "flatten" | "slice" | "expand" | "concat"
-        )
+    use ShapeRule::{Concat, Expand, Permute, Slice};
+    is_view(def) || matches!(def.shapes, Permute | Slice | Expand | Concat)
+}
+
+/// True for operators that change the shape and keep the order of elements.
+fn is_view(def: &OpDef) -> bool {
+    def.moves().is_some() && matches!(def.cost, CostRule::View)
+}
+
+/// True for the operator whose result is its operand.
+fn is_identity(def: &OpDef) -> bool {
+    def.law() == Formula::Function(tautomer_op::Function::Same) && def.traits.contains(OpTraits::ELEMENTWISE)
 }
 
 impl Term {
@@ -211,7 +221,7 @@ impl Maker {
         while operands.last().is_some_and(|last| **last == Term::Absent) {
             operands.pop();
         }
-        if let (Some("identity"), [one]) = (called.head.in_table().map(|def| def.name), operands.as_slice()) {
+        if let (true, [one]) = (called.head.in_table().is_some_and(is_identity), operands.as_slice()) {
             return Some(one.clone());
         }
         // A function of each element may be applied before the elements are moved.
@@ -220,7 +230,10 @@ impl Maker {
             && let Some(moving) = self.known(head).filter(|c| c.moves).cloned()
         {
             // Only `concat` has several operands whose elements it moves.
-            let joins = moving.head.in_table().is_some_and(|def| def.name == "concat");
+            let joins = moving
+                .head
+                .in_table()
+                .is_some_and(|def| def.shapes == ShapeRule::Concat);
             if joins || inside.len() == 1 {
                 let applied: Option<Vec<Rc<Term>>> = inside
                     .iter()
@@ -257,7 +270,7 @@ fn has_same_elements(a: &Term, b: &Term) -> bool {
 fn without_views(term: &Term) -> &Term {
     let mut inner = term;
     while let Term::Call(head, all, _) = inner
-        && let Some("reshape" | "squeeze" | "unsqueeze" | "flatten") = head.in_table().map(|def| def.name)
+        && head.in_table().is_some_and(is_view)
         && let [one] = all.as_slice()
     {
         inner = one;

@@ -5,6 +5,7 @@ use super::expr::{Expr, Fun, Kind};
 use super::fold::Cases;
 use super::laws;
 use super::meaning::{At, Call, Meaning, open, single};
+use tautomer_op::{Each, Fold, Formula, Reduction, Total, known};
 use tautomer_tensor::Dim;
 
 /// The attributes of a window, with one entry for each spatial axis.
@@ -110,7 +111,7 @@ impl Windows {
 
 impl Meaning<'_> {
     pub(super) fn window_shape(&self, call: &Call) -> Res<Option<Vec<Dim>>> {
-        if !matches!(call.def.name, "max_pool" | "average_pool") {
+        if !matches!(call.def.law(), Formula::Window(_)) {
             return Ok(None);
         }
         let x = self.shape(*call.operands.first().ok_or(Stop::Empty)?)?;
@@ -127,11 +128,10 @@ impl Meaning<'_> {
     }
 
     pub(super) fn window_element(&self, call: &Call, shape: &[Dim], at: &At) -> Res<Option<Cases>> {
-        let kind = match call.def.name {
-            "max_pool" => Kind::Max,
-            "average_pool" => Kind::Sum,
-            _ => return Ok(None),
+        let Formula::Window(fold) = call.def.law() else {
+            return Ok(None);
         };
+        let kind = Kind::from(fold);
         let x = call.operands[0];
         let xs = self.shape(x)?;
         let kernel = call.ints("kernel_shape").ok_or_else(|| open("a window is computed"))?;
@@ -183,23 +183,8 @@ impl Meaning<'_> {
         Ok(Some(single(laws::multiply(&value, &count.inverse()))))
     }
 
-    /// The axes that a call reduces, if it is a reduction that is expanded.
-    fn reduced(&self, call: &Call, rank: usize) -> Res<Option<Vec<usize>>> {
-        const KNOWN: [&str; 10] = [
-            "reduce_sum",
-            "reduce_mean",
-            "reduce_max",
-            "reduce_min",
-            "reduce_prod",
-            "reduce_l1",
-            "reduce_l2",
-            "reduce_sum_square",
-            "reduce_log_sum",
-            "reduce_log_sum_exp",
-        ];
-        if !KNOWN.contains(&call.def.name) {
-            return Ok(None);
-        }
+    /// The axes that a reduction takes away.
+    fn reduced(&self, call: &Call, rank: usize) -> Res<Vec<usize>> {
         if call.operands.get(1).is_some_and(|v| self.is_given(*v)) {
             return Err(open("the axes of a reduction are computed"));
         }
@@ -208,17 +193,15 @@ impl Meaning<'_> {
         if axes.is_empty() && !call.flag("noop_with_empty_axes") {
             axes = (0..rank).collect();
         }
-        Ok(Some(axes))
+        Ok(axes)
     }
 
     pub(super) fn reduced_shape(&self, call: &Call) -> Res<Option<Vec<Dim>>> {
-        if !call.def.name.starts_with("reduce_") {
-            return Ok(None);
-        }
-        let x = self.shape(*call.operands.first().ok_or(Stop::Empty)?)?;
-        let Some(axes) = self.reduced(call, x.len())? else {
+        let Formula::Reduction(_) = call.def.law() else {
             return Ok(None);
         };
+        let x = self.shape(*call.operands.first().ok_or(Stop::Empty)?)?;
+        let axes = self.reduced(call, x.len())?;
         let keep = call.flag("keepdims");
         let kept = x.iter().enumerate().filter(|(i, _)| keep || !axes.contains(i));
         let out = kept.map(|(i, d)| if axes.contains(&i) { Dim::Const(1) } else { d.clone() });
@@ -226,14 +209,12 @@ impl Meaning<'_> {
     }
 
     pub(super) fn reduced_element(&self, call: &Call, shape: &[Dim], at: &At) -> Res<Option<Cases>> {
-        if !call.def.name.starts_with("reduce_") {
-            return Ok(None);
-        }
-        let x = call.operands[0];
-        let xs = self.shape(x)?;
-        let Some(axes) = self.reduced(call, xs.len())? else {
+        let Formula::Reduction(Reduction { each, fold, total }) = call.def.law() else {
             return Ok(None);
         };
+        let x = call.operands[0];
+        let xs = self.shape(x)?;
+        let axes = self.reduced(call, xs.len())?;
         let index = self.index(at, shape);
         let keep = call.flag("keepdims");
         let mut rest = index.into_iter();
@@ -245,20 +226,18 @@ impl Meaning<'_> {
         }
         let extents: Vec<Dim> = axes.iter().map(|&a| xs[a].clone()).collect();
         let whole = !self.dtype(call.vertex).is_float();
-        let kind = match call.def.name {
-            "reduce_max" => Kind::Max,
-            "reduce_min" => Kind::Min,
-            "reduce_prod" => Kind::Product,
-            "reduce_log_sum_exp" if whole => return Ok(None),
-            _ => Kind::Sum,
-        };
-        let before = |v: &Expr| match call.def.name {
-            "reduce_l1" if whole => laws::whole("abs", vec![v.clone()], self.dtype(x)),
-            "reduce_l1" => laws::apply("abs", vec![v.clone()]),
-            "reduce_max" | "reduce_min" => laws::in_order(v, self.dtype(x)),
-            "reduce_l2" | "reduce_sum_square" => laws::multiply(v, v),
-            "reduce_log_sum_exp" => laws::apply("exp", vec![v.clone()]),
-            _ => v.clone(),
+        if whole && each == Each::Exponential {
+            // Integers are rounded after exponentials: a function of the whole operand.
+            return Ok(None);
+        }
+        let kind = Kind::from(fold);
+        let before = |v: &Expr| match each {
+            Each::Magnitude if whole => laws::whole(known::ABS, vec![v.clone()], self.dtype(x)),
+            Each::Magnitude => laws::apply(known::ABS, vec![v.clone()]),
+            Each::Square => laws::multiply(v, v),
+            Each::Exponential => laws::apply(known::EXP, vec![v.clone()]),
+            Each::Itself if matches!(fold, Fold::Max | Fold::Min) => laws::in_order(v, self.dtype(x)),
+            Each::Itself => v.clone(),
         };
         let value = self.over(kind, &extents, &|k| {
             let mut k = k.iter();
@@ -269,20 +248,20 @@ impl Meaning<'_> {
             self.combined(&[cases], &|args| Ok(before(&args[0])))
         })?;
         let size: Dim = extents.into_iter().product();
-        Ok(Some(single(match call.def.name {
+        Ok(Some(single(match total {
+            Total::Itself => value,
             // Functions of the sum only, rounded to integers.
-            name @ ("reduce_mean" | "reduce_l2" | "reduce_log_sum") if whole => {
-                let size = if name == "reduce_mean" {
+            _ if whole => {
+                let size = if total == Total::Mean {
                     Expr::of_dim(&size)
                 } else {
                     Expr::int(1)
                 };
-                laws::apply(Fun::In(name, self.dtype(call.vertex)), vec![value, size])
+                laws::apply(Fun::In(call.def.name, self.dtype(call.vertex)), vec![value, size])
             }
-            "reduce_mean" => value.mul(&Expr::of_dim(&size).inverse()),
-            "reduce_l2" => laws::apply("sqrt", vec![value]),
-            "reduce_log_sum" | "reduce_log_sum_exp" => laws::apply("log", vec![value]),
-            _ => value,
+            Total::Mean => value.mul(&Expr::of_dim(&size).inverse()),
+            Total::Root => laws::apply(known::SQRT, vec![value]),
+            Total::Logarithm => laws::apply(known::LOG, vec![value]),
         })))
     }
 }

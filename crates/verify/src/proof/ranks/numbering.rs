@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind};
-use tautomer_op::AttrValue;
+use tautomer_op::{AttrValue, AxesRule};
 use tautomer_rule::{AttrPattern, PatternId, PatternNode, Rule};
 
 /// What an expression of axes is.
@@ -52,18 +52,19 @@ impl<'a> Numbering<'a> {
                 continue;
             };
             let attr = |name: &str| def.attr_index(name).and_then(|i| attrs.get(i));
-            if def.name == "transpose" {
+            let rule = def.axes_rule();
+            if rule == AxesRule::Permuted {
                 out.as_many.push((at, operand));
             }
-            if let ("transpose", Some(AttrPattern::Bind(name))) = (def.name, attr("perm")) {
+            if let (AxesRule::Permuted, Some(AttrPattern::Bind(name))) = (rule, attr("perm")) {
                 let order = Axes::Order {
                     of: at,
                     numbers: operand,
                 };
                 out.names.insert(name.clone(), order);
             }
-            let reduces = def.name.starts_with("reduce_");
-            if let (true, Some(AttrPattern::Bind(name))) = (reduces || def.name == "squeeze", attr("axes")) {
+            let reduces = rule == AxesRule::Reduced;
+            if let (true, Some(AttrPattern::Bind(name))) = (reduces || rule == AxesRule::Removed, attr("axes")) {
                 out.names.insert(name.clone(), Axes::List(operand));
                 let kept = attr("keepdims");
                 if !reduces || matches!(kept, Some(AttrPattern::Value(AttrValue::Bool(false)))) {
@@ -78,12 +79,15 @@ impl<'a> Numbering<'a> {
     pub(super) fn is_natural(&self, callee: &str, args: &[ExprId], value: ExprId, is_result: bool) -> bool {
         let variable = args.first().and_then(|&arg| self.variable(arg));
         let Some(x) = variable else { return false };
+        let Some(rule) = self.rule.scope.find(callee, false).map(|def| def.axes_rule()) else {
+            return false;
+        };
         match self.axes(value, None) {
-            Some(Axes::List(numbers)) => numbers == x && (callee.starts_with("reduce_") || callee == "squeeze"),
+            Some(Axes::List(numbers)) => numbers == x && matches!(rule, AxesRule::Reduced | AxesRule::Removed),
             // The axes of the target are those of the source.
             Some(Axes::Order { of, numbers }) => {
                 let root = self.rule.source.outputs.first().map(|o| o.vertex());
-                numbers == x && callee == "transpose" && is_result && root == Some(of)
+                numbers == x && rule == AxesRule::Permuted && is_result && root == Some(of)
             }
             _ => false,
         }

@@ -10,7 +10,8 @@ use rustc_hash::FxHashMap;
 
 use super::text::{Looked, Text};
 use tautomer_graph::{Graph, Node, VertexId};
-use tautomer_op::{AttrKind, AttrValue, Op, OpDef, OpTraits};
+use tautomer_op::{AttrValue, AxesRule, Formula, Made, Op, OpDef};
+use tautomer_tensor::Type;
 
 /// An axis, as an index into the table of axes.
 type Axis = usize;
@@ -119,7 +120,7 @@ impl Spaces {
                     .collect::<Option<_>>()?;
                 match rank() {
                     Some(rank) => self.call(def, attrs, &operands, rank, text)?,
-                    None if def.name == "split" => {
+                    None if def.axes_rule() == AxesRule::Along && matches!(graph.ty(v), Type::Tuple(_)) => {
                         let [x, ..] = operands.as_slice() else { return None };
                         self.along(def, attrs, x, text)?;
                         x.clone()
@@ -144,13 +145,8 @@ impl Spaces {
         rank: usize,
         text: &Text,
     ) -> Option<Vec<Axis>> {
-        let has_axes = def
-            .attrs
-            .iter()
-            .any(|d| matches!(d.kind, AttrKind::Axis(_) | AttrKind::Axes(_)));
-        if def.traits.contains(OpTraits::ELEMENTWISE) && !has_axes
-            || matches!(def.name, "identity" | "zeros_like" | "ones_like")
-        {
+        let rule = def.axes_rule();
+        if rule == AxesRule::Broadcast || matches!(def.law(), Formula::Made(Made::Filled { like: true, .. })) {
             let out = self.fresh(rank);
             operands.iter().for_each(|space| self.join_at_end(space, &out));
             return Some(out);
@@ -161,10 +157,10 @@ impl Spaces {
                 _ => None,
             }
         };
-        match (def.name, operands) {
-            ("matmul", [a, b]) => return Some(self.product(a, b, rank)),
+        match (rule, operands) {
+            (AxesRule::Matrices, [a, b]) => return Some(self.product(a, b, rank)),
             // The first two axes are those of samples and channels; along the others, elements are alone.
-            ("batch_normalization", [x, channels @ ..]) if rank >= 2 && x.len() == rank => {
+            (AxesRule::Channels, [x, channels @ ..]) if rank >= 2 && x.len() == rank => {
                 self.kept.extend(&x[..2]);
                 for space in channels {
                     let [channel] = space.as_slice() else { return None };
@@ -172,7 +168,7 @@ impl Spaces {
                 }
                 return Some(x.clone());
             }
-            ("softmax" | "log_softmax" | "concat", all) => {
+            (AxesRule::Along, all) => {
                 let first = all.first()?.clone();
                 for space in all {
                     if space.len() != rank {
@@ -183,7 +179,7 @@ impl Spaces {
                 self.along(def, attrs, &first, text)?;
                 return Some(first);
             }
-            (name, [x]) if name.starts_with("reduce_") && def.traits.contains(OpTraits::REDUCTION) => {
+            (AxesRule::Reduced, [x]) => {
                 let axes = match list("axes") {
                     Some(list) => list,
                     None => (0..x.len()).collect(),
@@ -195,13 +191,13 @@ impl Spaces {
                 let left = (0..x.len()).filter(|i| !axes.contains(i)).map(|i| x[i]).collect();
                 return Some(left);
             }
-            ("squeeze", [x]) => {
+            (AxesRule::Removed, [x]) => {
                 if let Some(axes) = list("axes") {
                     self.listed(x, &axes, text)?;
                     return Some((0..x.len()).filter(|i| !axes.contains(i)).map(|i| x[i]).collect());
                 }
             }
-            ("unsqueeze", [x]) => {
+            (AxesRule::Inserted, [x]) => {
                 let axes = list("axes")?;
                 // Axes that come back at the places where they were.
                 let known = self.numbered.iter().find(|space| {
@@ -226,7 +222,7 @@ impl Spaces {
                 self.listed(&out, &axes, text)?;
                 return Some(out);
             }
-            ("transpose", [x]) if !text.orders.is_empty() && !text.from_front && !text.from_end => {
+            (AxesRule::Permuted, [x]) if !text.orders.is_empty() && !text.from_front && !text.from_end => {
                 let perm = list("perm").unwrap_or_else(|| (0..x.len()).rev().collect());
                 self.numbered.push(x.clone());
                 return perm.into_iter().map(|i| x.get(i).copied()).collect();
@@ -237,7 +233,7 @@ impl Spaces {
         operands.iter().for_each(|space| self.kept.extend(space));
         let out = self.fresh(rank);
         self.kept.extend(&out);
-        if has_axes {
+        if def.has_axes() {
             self.numbered.extend(operands.first().cloned());
             self.numbered.push(out.clone());
         }

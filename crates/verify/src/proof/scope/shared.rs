@@ -3,7 +3,7 @@
 use super::{FREE, Open, Prepared, Scope, Source};
 use crate::instance::recipe::{Recipe, Step};
 use tautomer_lang::ast::ExprKind;
-use tautomer_op::{AttrKind, AttrValue, OpDef, OpTraits, Semantics};
+use tautomer_op::{AttrKind, AttrValue, Formula, Function, OpDef, OpTraits, Semantics};
 use tautomer_rule::{AttrPattern, PatternId, PatternNode};
 use tautomer_tensor::{DType, Dim};
 
@@ -11,7 +11,7 @@ use tautomer_tensor::{DType, Dim};
 fn is_plain(def: &OpDef) -> bool {
     matches!(def.semantics, Semantics::Primitive(_) | Semantics::Movement(_))
         && def.declared.is_none()
-        && !matches!(def.name, "cast" | "cast_like" | "clip")
+        && !matches!(def.law(), Formula::Function(Function::Conversion | Function::Limits))
         && !def.traits.contains(OpTraits::NONDETERMINISTIC)
         && !def.attrs.iter().any(|attr| matches!(attr.kind, AttrKind::DType))
 }

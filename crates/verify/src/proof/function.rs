@@ -1,0 +1,101 @@
+//! Elementwise operators: which function of the prover each is, by the formula of its row.
+
+use super::case::Res;
+use super::expr::{Expr, Fun};
+use super::laws;
+use super::meaning::{Call, open};
+use tautomer_op::{AttrValue, Formula, Function, known};
+use tautomer_tensor::DType;
+
+/// True if `to` can represent every integer of `from`.
+fn holds_all(from: DType, to: DType) -> bool {
+    let bits = |d: DType| 8 * d.size() as u32;
+    let signed = |d: DType| matches!(d, DType::I8 | DType::I16 | DType::I32 | DType::I64);
+    to.is_int()
+        && match (signed(from), signed(to)) {
+            (false, true) => bits(from) < bits(to),
+            (true, false) => false,
+            _ => bits(from) <= bits(to),
+        }
+}
+
+/// True for a single element, function value or number.
+fn is_one_value(x: &Expr) -> bool {
+    x.as_number().is_some() || x.as_factor().is_some()
+}
+
+/// A function of numbers.
+pub(super) fn function(
+    call: &Call,
+    args: Vec<Expr>,
+    from: DType,
+    to: DType,
+    number: &dyn Fn(f64) -> Expr,
+) -> Res<Expr> {
+    let real = to.is_float();
+    let Formula::Function(function) = call.def.law() else {
+        return Err(open(format!("`{}` is not a function of elements", call.def.name)));
+    };
+    let name = call.def.name;
+    Ok(match (function, args.as_slice()) {
+        (Function::Same, [x, ..]) => x.clone(),
+        (Function::Difference, [a, b]) => a.sub(b),
+        (Function::Product, [a, b]) => laws::multiply(a, b),
+        (Function::Negation, [x]) => x.neg(),
+        (Function::Quotient, [a, b]) if real => laws::multiply(a, &b.inverse()),
+        (Function::Inverse, [x]) => x.inverse(),
+        (Function::Sum, all) => all.iter().fold(Expr::zero(), |sum, x| sum.add(x)),
+        (Function::Mean, all) if real => {
+            let sum = all.iter().fold(Expr::zero(), |sum, x| sum.add(x));
+            sum.mul(&Expr::int(all.len() as i64).inverse())
+        }
+        (Function::Limits, [x]) => {
+            let (mut low, mut high) = (call.float("min"), call.float("max"));
+            // A bound beyond all finite numbers has no effect.
+            let largest = match to {
+                DType::F16 => 65504.0,
+                DType::F32 => f64::from(f32::MAX) * (1.0 - 1e-8),
+                _ => f64::MAX,
+            };
+            if real {
+                low = low.filter(|low| *low > -largest);
+                high = high.filter(|high| *high < largest);
+            }
+            let ordered = |name: &'static str, args: Vec<Expr>| {
+                if real {
+                    laws::apply(name, args)
+                } else {
+                    laws::whole(name, args, to)
+                }
+            };
+            let bounded = low.map_or_else(|| x.clone(), |low| ordered(known::MAX, vec![x.clone(), number(low)]));
+            high.map_or_else(
+                || bounded.clone(),
+                |high| ordered(known::MIN, vec![bounded.clone(), number(high)]),
+            )
+        }
+        (Function::Conversion, [x]) => {
+            if from == to || (from.is_float() && to.is_float()) {
+                x.clone()
+            } else if to == DType::Bool {
+                laws::apply(
+                    known::NOT,
+                    vec![laws::apply(known::EQUAL, vec![x.clone(), Expr::zero()])],
+                )
+            } else if from == DType::Bool || (from.is_int() && (real || holds_all(from, to))) && is_one_value(x) {
+                // Only a single value: a sum or product of integers wraps around in its own type first.
+                x.clone()
+            } else {
+                laws::apply(
+                    Fun::With(known::CAST, vec![AttrValue::DType(from), AttrValue::DType(to)]),
+                    args,
+                )
+            }
+        }
+        (Function::Choice, [c, a, b]) if to == DType::Bool && *a == Expr::int(1) && b.is_zero() => c.clone(),
+        (Function::Power, [_, _]) if !real => Expr::apply(Fun::In(name, to), args),
+        _ if !call.attrs.iter().all(AttrValue::is_none) => laws::apply(Fun::With(name, call.attrs.clone()), args),
+        _ if real || to == DType::Bool => laws::apply(name, args),
+        _ => laws::whole(name, args, to),
+    })
+}
