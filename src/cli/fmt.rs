@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
 use tautomer::diag::{Diagnostic, Diagnostics, Source};
@@ -20,8 +21,16 @@ pub(super) struct Args {
     #[arg(long)]
     check: bool,
     /// The type of the files, regardless of their suffixes
-    #[arg(long, value_enum, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", value_parser = kinds())]
     from: Option<Kind>,
+}
+
+/// The types of files that have a canonical form.
+fn kinds() -> impl TypedValueParser<Value = Kind> {
+    PossibleValuesParser::new(["taut", "rules"]).map(|name| match &*name {
+        "rules" => Kind::Rules,
+        _ => Kind::Taut,
+    })
 }
 
 /// Formats rule files canonically, regardless of their suffixes.

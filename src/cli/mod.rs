@@ -56,6 +56,7 @@ struct Cli {
 }
 
 #[derive(clap::Args)]
+#[command(next_help_heading = "Global options")]
 struct Global {
     /// Print JSON on standard output
     #[arg(long, global = true)]

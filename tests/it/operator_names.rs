@@ -98,6 +98,7 @@ const LEFT: &[(&str, &[&str], &str)] = &[
         &["shape"],
         "the name of a constant in a model",
     ),
+    ("crates/onnx/src/export/gathers.rs", &["shape"], FIELD),
     (
         "crates/onnx/src/export/mod.rs",
         &["mod"],

@@ -41,6 +41,7 @@ macro_rules! names {
 
 names! {
     ABS = "abs",
+    ADD = "add",
     AND = "and",
     ASIN = "asin",
     ASINH = "asinh",
@@ -61,6 +62,7 @@ names! {
     FLOOR = "floor",
     FLOOR_MOD = "floor_mod",
     GATHER = "gather",
+    GATHER_ND = "gather_nd",
     GREATER = "greater",
     GREATER_OR_EQUAL = "greater_or_equal",
     IS_NAN = "is_nan",
@@ -90,8 +92,8 @@ names! {
     SQUEEZE = "squeeze",
     TANH = "tanh",
     TENSORDOT = "tensordot",
+    TRANSPOSE = "transpose",
     UNSQUEEZE = "unsqueeze",
-    ADD = "add",
     WHERE = "where",
     XOR = "xor",
 }

@@ -2,7 +2,7 @@
 
 use tautomer_graph::{Graph, VertexId};
 use tautomer_op::movement::{Group, Halt, Known, Map, Places, ReadPlaces};
-use tautomer_op::{AttrValue, Attrs, Op, OpDef, OpError, lookup};
+use tautomer_op::{AttrValue, Attrs, Op, OpDef, OpError, known, lookup};
 use tautomer_tensor::{Dim, Tensor};
 
 /// A call of an operator that moves elements as calls of `gather` and `gather_nd`, which read its axes one after the
@@ -43,7 +43,7 @@ pub(super) fn gathered(
         ReadPlaces::Flat(positions) => {
             let all = reshaped(graph, operand, &[Dim::Const(-1)])?;
             let indices = graph.constant(Tensor::vector(positions));
-            let row = call(graph, "gather", &[all, indices], &[("axis", AttrValue::int(0))])?;
+            let row = call(graph, known::GATHER, &[all, indices], &[("axis", AttrValue::int(0))])?;
             reshaped(graph, row, &map.shape)
         }
         ReadPlaces::Groups(groups) => by_groups(graph, operand, map, groups),
@@ -85,7 +85,7 @@ fn by_groups(graph: &mut Graph, operand: VertexId, map: &Map, groups: Vec<Group>
             let at = axes.iter().position(read).unwrap_or(0);
             value = call(
                 graph,
-                "gather",
+                known::GATHER,
                 &[value, indices],
                 &[("axis", AttrValue::int(at as i64))],
             )?;
@@ -94,7 +94,7 @@ fn by_groups(graph: &mut Graph, operand: VertexId, map: &Map, groups: Vec<Group>
             let first = from.iter().copied().map(Axis::Operand);
             let order: Vec<Axis> = first.chain(axes.iter().copied().filter(|axis| !read(axis))).collect();
             let front = transposed(graph, value, &axes, &order)?;
-            value = call(graph, "gather_nd", &[front, indices], &[])?;
+            value = call(graph, known::GATHER_ND, &[front, indices], &[])?;
             axes = results().chain(order.into_iter().skip(from.len())).collect();
         }
     }
@@ -110,13 +110,13 @@ fn transposed(graph: &mut Graph, value: VertexId, axes: &[Axis], order: &[Axis])
     let place = |axis| axes.iter().position(|known| known == axis).map(|i| i as i64);
     let perm: Option<Vec<i64>> = order.iter().map(place).collect();
     let perm = perm.ok_or_else(|| OpError::new("an axis is missing"))?;
-    call(graph, "transpose", &[value], &[("perm", AttrValue::ints(&perm))])
+    call(graph, known::TRANSPOSE, &[value], &[("perm", AttrValue::ints(&perm))])
 }
 
 fn reshaped(graph: &mut Graph, value: VertexId, shape: &[Dim]) -> Result<VertexId, OpError> {
     call(
         graph,
-        "reshape",
+        known::RESHAPE,
         &[value],
         &[("shape", AttrValue::Ints(shape.to_vec()))],
     )
