@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tautomer_op::{Formula, Semantics, table};
+use tautomer_op::{CostRule, Formula, Semantics, table};
 
 #[test]
 fn names_and_aliases_are_unique() {
@@ -44,6 +44,16 @@ fn every_primitive_states_its_formula() {
             op.name
         );
     }
+}
+
+/// Proofs take an operator that moves elements at no cost for one that keeps their order.
+#[test]
+fn movement_without_cost_keeps_the_order_of_elements() {
+    let views: Vec<&str> = table()
+        .filter(|op| op.moves().is_some() && matches!(op.cost, CostRule::View))
+        .map(|op| op.name)
+        .collect();
+    assert_eq!(views, ["reshape", "squeeze", "unsqueeze", "flatten"]);
 }
 
 #[test]
