@@ -3,20 +3,22 @@
 //!
 //! Limits are counts, so that a run gives the same result on every machine.
 
+mod run;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use egg::Id;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::EGraph;
-use super::apply::{build_target, same_type};
-use super::encode::{EGraphSink, Encoded};
+use super::encode::Encoded;
 use super::enode::ENode;
 use super::explain::{History, Step};
 use super::explored::Explored;
 use super::extract::Extraction;
-use super::matching::{Binding, MOST_STEPS, Match, Program, Searcher, Snapshot, resolve};
+use super::matching::MOST_STEPS;
+use run::run;
 use tautomer_graph::Graph;
 use tautomer_rule::Rule;
 
@@ -173,13 +175,6 @@ impl Saturation {
     }
 }
 
-struct Schedule {
-    banned_until: usize,
-    times_banned: u32,
-    /// True if all matches of the previous round were processed, so that only changes since then can give new ones.
-    up_to_date: bool,
-}
-
 /// Saturates the e-graph of `encoded` with `rules`.
 pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
     run(encoded, rules, limits, None, &Watch::default(), &mut Everything)
@@ -257,238 +252,4 @@ pub fn saturate_watched(
 ) -> Saturation {
     let history = explained.then(History::default);
     run(encoded, rules, limits, history, watch, &mut Everything)
-}
-
-fn run(
-    encoded: &mut Encoded,
-    rules: &[Arc<Rule>],
-    limits: Limits,
-    mut history: Option<History>,
-    watch: &Watch<'_, IterationReport>,
-    guard: &mut dyn Guard,
-) -> Saturation {
-    let egraph = &mut encoded.egraph;
-    let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
-    let mut reports: Vec<RuleReport> = vec![RuleReport::default(); rules.len()];
-    let mut schedules: Vec<Schedule> = rules
-        .iter()
-        .map(|_| Schedule {
-            banned_until: 0,
-            times_banned: 0,
-            up_to_date: false,
-        })
-        .collect();
-    let mut seen: Vec<FxHashSet<u64>> = vec![FxHashSet::default(); rules.len()];
-    let mut created_by: FxHashMap<ENode, u32> = FxHashMap::default();
-    let node_limit = limits.nodes.max(4 * egraph.total_size());
-    let match_limit = limits.matches.max(egraph.total_size());
-    // Patterns deeper than 254 are searched for everywhere.
-    let depth = programs.iter().map(|p| p.depth).max().unwrap_or(0).min(254) as u8;
-    // The remaining steps of each rule.
-    let mut steps: Vec<usize> = vec![limits.steps; rules.len()];
-    let mut iterations = Vec::new();
-    let mut rewrites = 0;
-    let mut stop = StopReason::Iterations;
-    'rounds: for round in 0..limits.iterations {
-        let mut found = Vec::new();
-        let mut rested = false;
-        let changed = std::mem::take(&mut egraph.analysis.changed);
-        let snapshot = Snapshot::new(egraph);
-        let distances = snapshot.distances(&changed, depth);
-        for (i, program) in programs.iter().enumerate() {
-            if (watch.cancelled)() {
-                stop = StopReason::Cancelled;
-                break 'rounds;
-            }
-            if program.rule.source.has_several_outputs() && round >= limits.multi_output_rounds {
-                continue;
-            }
-            if reports[i].stopped {
-                continue;
-            }
-            let schedule = &mut schedules[i];
-            if round < schedule.banned_until {
-                schedule.up_to_date = false;
-                reports[i].rested += 1;
-                rested = true;
-                continue;
-            }
-            let only_changed = std::mem::replace(&mut schedule.up_to_date, true);
-            let Some(mut searcher) = Searcher::new(program, &snapshot) else {
-                continue;
-            };
-            let near = program.depth.min(usize::from(depth)) as u8;
-            let wanted = |id: Id| !only_changed || distances[usize::from(id)] <= near;
-            let allowed = match_limit << schedule.times_banned.min(20);
-            let mut matches: Vec<(Binding<Id>, Vec<u32>)> = Vec::new();
-            let least = egraph.total_size().saturating_mul(100);
-            searcher.steps = steps[i].saturating_add(least);
-            searcher.among(&wanted, &mut |binding| {
-                let needs = history.as_ref().map_or_else(Vec::new, |history| {
-                    history.makers(
-                        binding
-                            .forms
-                            .iter()
-                            .map(|&(id, place)| &egraph[id].nodes[place as usize]),
-                    )
-                });
-                matches.push((binding, needs));
-                matches.len() <= allowed
-            });
-            steps[i] = steps[i].min(searcher.steps);
-            reports[i].stopped = searcher.is_exhausted();
-            reports[i].matches += matches.len();
-            if matches.len() > allowed {
-                schedule.up_to_date = false;
-                schedule.times_banned += 1;
-                schedule.banned_until = round + (2 << schedule.times_banned.min(10));
-                reports[i].rested += 1;
-                rested = true;
-                continue;
-            }
-            found.push((i, matches));
-        }
-        let mut applied = 0;
-        let mut over = None;
-        let mut created = Vec::new();
-        'apply: for (i, matches) in found {
-            let program = &programs[i];
-            if (watch.cancelled)() {
-                over = Some(StopReason::Cancelled);
-                break 'apply;
-            }
-            for (binding, needs) in matches {
-                let key = |egraph: &EGraph| binding.key(|id| egraph.find(id));
-                let before = key(egraph);
-                if seen[i].contains(&before) {
-                    continue;
-                }
-                let Ok(matched) = resolve(&*egraph, program, &binding) else {
-                    continue;
-                };
-                if matched.failing(&*egraph, program).is_some() {
-                    continue;
-                }
-                if limits.rewrites.is_some_and(|most| rewrites >= most) {
-                    over = Some(StopReason::Rewrites);
-                    break 'apply;
-                }
-                let (outcome, targets) = apply(&program.rule, egraph, &matched, &mut created, guard);
-                match outcome {
-                    Outcome::Applied => {
-                        if let Some(history) = &mut history {
-                            history.push(i, &matched.outputs, &targets, needs, &created);
-                        }
-                        applied += 1;
-                        rewrites += 1;
-                        reports[i].applied += 1;
-                        seen[i].insert(key(egraph));
-                    }
-                    Outcome::NoEffect => {
-                        reports[i].idle += 1;
-                        seen[i].insert(before);
-                    }
-                    Outcome::Refused => {
-                        reports[i].refused += 1;
-                        seen[i].insert(before);
-                    }
-                }
-                for (enode, _) in created.drain(..) {
-                    created_by.entry(enode).or_insert(i as u32);
-                }
-                if egraph.total_size() > node_limit {
-                    over = Some(StopReason::Nodes);
-                    break 'apply;
-                }
-            }
-        }
-        egraph.rebuild();
-        if let Some(history) = &mut history {
-            history.rebuild(egraph);
-        }
-        let report = IterationReport {
-            nodes: egraph.total_size(),
-            classes: egraph.number_of_classes(),
-            applied,
-        };
-        (watch.progress)(&report);
-        iterations.push(report);
-        if let Some(reason) = over {
-            stop = reason;
-            break 'rounds;
-        }
-        if applied == 0 {
-            if !rested {
-                stop = StopReason::Saturated;
-                break 'rounds;
-            }
-            // Only resting rules could still change something, so they are woken.
-            schedules.iter_mut().for_each(|s| s.banned_until = 0);
-        }
-    }
-    let mut canonical: FxHashMap<ENode, u32> = FxHashMap::default();
-    let mut keys: Vec<(ENode, u32)> = created_by.into_iter().collect();
-    keys.sort();
-    for (mut enode, rule) in keys {
-        enode.children.iter_mut().for_each(|c| *c = egraph.find(*c));
-        canonical.entry(enode).and_modify(|r| *r = rule.min(*r)).or_insert(rule);
-    }
-    for (_, _, enode) in &encoded.origins {
-        let mut enode = enode.clone();
-        enode.children.iter_mut().for_each(|c| *c = egraph.find(*c));
-        canonical.remove(&enode);
-    }
-    let rules = programs.into_iter().map(|p| p.rule).zip(reports).collect();
-    Saturation {
-        rules,
-        iterations,
-        stop,
-        created_by: canonical,
-        history,
-    }
-}
-
-/// The outcome of a match.
-enum Outcome {
-    /// The classes were merged.
-    Applied,
-    /// They were already equal.
-    NoEffect,
-    /// The target could not be built, has a different type, or is not allowed.
-    Refused,
-}
-
-/// Builds the target of a match and merges it with the source; new e-nodes are pushed to `created`.
-fn apply(
-    rule: &Rule,
-    egraph: &mut EGraph,
-    found: &Match<Id>,
-    created: &mut Vec<(ENode, Id)>,
-    guard: &mut dyn Guard,
-) -> (Outcome, Vec<Id>) {
-    let mut sink = EGraphSink {
-        egraph,
-        created: Vec::new(),
-    };
-    let built = build_target(rule, found, &mut sink);
-    let mut new = sink.created;
-    guard.created(egraph, &new);
-    created.append(&mut new);
-    let Ok(targets) = built else {
-        return (Outcome::Refused, Vec::new());
-    };
-    let same = found
-        .outputs
-        .iter()
-        .zip(&targets)
-        .all(|(a, b)| same_type(&egraph[*a].data.ty, &egraph[*b].data.ty) && guard.allows(egraph, *a, *b));
-    if !same {
-        return (Outcome::Refused, Vec::new());
-    }
-    let mut changed = false;
-    for (&a, &b) in found.outputs.iter().zip(&targets) {
-        changed |= egraph.union(a, b);
-    }
-    let outcome = if changed { Outcome::Applied } else { Outcome::NoEffect };
-    (outcome, targets)
 }

@@ -1,0 +1,326 @@
+//! The rounds of saturation: search, then apply, then rebuild.
+
+use std::sync::Arc;
+
+use egg::Id;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Guard, IterationReport, Limits, RuleReport, Saturation, StopReason, Watch};
+use crate::EGraph;
+use crate::apply::{build_target, same_type};
+use crate::encode::{EGraphSink, Encoded};
+use crate::enode::ENode;
+use crate::explain::History;
+use crate::matching::{Binding, Match, Program, Searcher, Snapshot, resolve};
+use tautomer_rule::Rule;
+
+/// Runs rounds until nothing changes or a limit is reached; records applications in `history`, if there is one.
+pub(super) fn run(
+    encoded: &mut Encoded,
+    rules: &[Arc<Rule>],
+    limits: Limits,
+    history: Option<History>,
+    watch: &Watch<'_, IterationReport>,
+    guard: &mut dyn Guard,
+) -> Saturation {
+    let mut rounds = Rounds::new(&encoded.egraph, rules, limits, history);
+    let stop = rounds.run(&mut encoded.egraph, watch, guard);
+    let created_by = created_by(encoded, rounds.created_by);
+    let reports = rounds
+        .searches
+        .into_iter()
+        .map(|search| (search.program.rule, search.report));
+    Saturation {
+        rules: reports.collect(),
+        iterations: rounds.iterations,
+        stop,
+        created_by,
+        history: rounds.history,
+    }
+}
+
+/// A candidate, with the applications that made what it matched, if they are recorded.
+type Candidate = (Binding<Id>, Vec<u32>);
+
+/// What one rule has done, and when it is searched next.
+struct Search {
+    program: Program,
+    report: RuleReport,
+    /// The first round in which it is searched again.
+    rests_until: usize,
+    times_rested: u32,
+    /// True if all matches of the previous round were processed, so that only changes since then can give new ones.
+    up_to_date: bool,
+    /// The matches that were processed, by their classes at the time.
+    seen: FxHashSet<u64>,
+    /// The remaining steps.
+    steps: usize,
+}
+
+impl Search {
+    /// Leaves the rule out for some rounds; it may then find more matches than before.
+    fn rest(&mut self, round: usize) {
+        self.up_to_date = false;
+        self.times_rested += 1;
+        self.rests_until = round + (2 << self.times_rested.min(10));
+        self.report.rested += 1;
+    }
+}
+
+/// The state of a run between its rounds.
+struct Rounds {
+    limits: Limits,
+    node_limit: usize,
+    match_limit: usize,
+    /// The greatest depth of a pattern.
+    depth: u8,
+    searches: Vec<Search>,
+    created_by: FxHashMap<ENode, u32>,
+    history: Option<History>,
+    iterations: Vec<IterationReport>,
+    rewrites: usize,
+}
+
+/// What a search of all rules found.
+#[derive(Default)]
+struct Found {
+    /// The rules that have candidates, as indices, in order.
+    candidates: Vec<(usize, Vec<Candidate>)>,
+    /// True if a rule rested, so that nothing to apply does not mean that the e-graph is saturated.
+    rested: bool,
+}
+
+impl Rounds {
+    fn new(egraph: &EGraph, rules: &[Arc<Rule>], limits: Limits, history: Option<History>) -> Rounds {
+        let search = |rule: &Arc<Rule>| Search {
+            program: Program::new(rule.clone()),
+            report: RuleReport::default(),
+            rests_until: 0,
+            times_rested: 0,
+            up_to_date: false,
+            seen: FxHashSet::default(),
+            steps: limits.steps,
+        };
+        let searches: Vec<Search> = rules.iter().map(search).collect();
+        // Patterns deeper than 254 are searched for everywhere.
+        let depth = searches.iter().map(|s| s.program.depth).max().unwrap_or(0).min(254) as u8;
+        Rounds {
+            limits,
+            node_limit: limits.nodes.max(4 * egraph.total_size()),
+            match_limit: limits.matches.max(egraph.total_size()),
+            depth,
+            searches,
+            created_by: FxHashMap::default(),
+            history,
+            iterations: Vec::new(),
+            rewrites: 0,
+        }
+    }
+
+    /// Runs all rounds, and returns why they ended.
+    fn run(&mut self, egraph: &mut EGraph, watch: &Watch<'_, IterationReport>, guard: &mut dyn Guard) -> StopReason {
+        for round in 0..self.limits.iterations {
+            let Some(found) = self.search(egraph, round, watch) else {
+                return StopReason::Cancelled;
+            };
+            let before = self.rewrites;
+            let over = self.apply_all(egraph, found.candidates, watch, guard);
+            egraph.rebuild();
+            if let Some(history) = &mut self.history {
+                history.rebuild(egraph);
+            }
+            let report = IterationReport {
+                nodes: egraph.total_size(),
+                classes: egraph.number_of_classes(),
+                applied: self.rewrites - before,
+            };
+            let idle = report.applied == 0;
+            (watch.progress)(&report);
+            self.iterations.push(report);
+            if let Some(reason) = over {
+                return reason;
+            }
+            if idle && !found.rested {
+                return StopReason::Saturated;
+            }
+            if idle {
+                // Only resting rules could still change something, so they are woken.
+                self.searches.iter_mut().for_each(|search| search.rests_until = 0);
+            }
+        }
+        StopReason::Iterations
+    }
+
+    /// Searches all rules that do not rest; `None` if the caller ended the run.
+    fn search(&mut self, egraph: &mut EGraph, round: usize, watch: &Watch<'_, IterationReport>) -> Option<Found> {
+        let mut found = Found::default();
+        let changed = std::mem::take(&mut egraph.analysis.changed);
+        let snapshot = Snapshot::new(egraph);
+        let distances = snapshot.distances(&changed, self.depth);
+        for (i, search) in self.searches.iter_mut().enumerate() {
+            if (watch.cancelled)() {
+                return None;
+            }
+            let late = search.program.rule.source.has_several_outputs() && round >= self.limits.multi_output_rounds;
+            if late || search.report.stopped {
+                continue;
+            }
+            if round < search.rests_until {
+                search.up_to_date = false;
+                search.report.rested += 1;
+                found.rested = true;
+                continue;
+            }
+            let only_changed = std::mem::replace(&mut search.up_to_date, true);
+            let Some(mut searcher) = Searcher::new(&search.program, &snapshot) else {
+                continue;
+            };
+            let near = search.program.depth.min(usize::from(self.depth)) as u8;
+            let wanted = |id: Id| !only_changed || distances[usize::from(id)] <= near;
+            let allowed = self.match_limit << search.times_rested.min(20);
+            let mut matches: Vec<Candidate> = Vec::new();
+            searcher.steps = search.steps.saturating_add(egraph.total_size().saturating_mul(100));
+            searcher.among(&wanted, &mut |binding| {
+                let needs = self.history.as_ref().map_or_else(Vec::new, |history| {
+                    let form = |&(id, place): &(Id, u32)| &egraph[id].nodes[place as usize];
+                    history.makers(binding.forms.iter().map(form))
+                });
+                matches.push((binding, needs));
+                matches.len() <= allowed
+            });
+            search.steps = search.steps.min(searcher.steps);
+            search.report.stopped = searcher.is_exhausted();
+            search.report.matches += matches.len();
+            if matches.len() > allowed {
+                search.rest(round);
+                found.rested = true;
+                continue;
+            }
+            found.candidates.push((i, matches));
+        }
+        Some(found)
+    }
+
+    /// Applies the candidates that are matches; returns why the run ends, if a limit is reached.
+    fn apply_all(
+        &mut self,
+        egraph: &mut EGraph,
+        candidates: Vec<(usize, Vec<Candidate>)>,
+        watch: &Watch<'_, IterationReport>,
+        guard: &mut dyn Guard,
+    ) -> Option<StopReason> {
+        let mut created = Vec::new();
+        for (i, candidates) in candidates {
+            if (watch.cancelled)() {
+                return Some(StopReason::Cancelled);
+            }
+            for (binding, needs) in candidates {
+                let search = &mut self.searches[i];
+                let key = |egraph: &EGraph| binding.key(|id| egraph.find(id));
+                let before = key(egraph);
+                if search.seen.contains(&before) {
+                    continue;
+                }
+                let Ok(matched) = resolve(&*egraph, &search.program, &binding) else {
+                    continue;
+                };
+                if matched.failing(&*egraph, &search.program).is_some() {
+                    continue;
+                }
+                if self.limits.rewrites.is_some_and(|most| self.rewrites >= most) {
+                    return Some(StopReason::Rewrites);
+                }
+                let (outcome, targets) = apply(&search.program.rule, egraph, &matched, &mut created, guard);
+                let (count, seen) = match outcome {
+                    Outcome::Applied => {
+                        if let Some(history) = &mut self.history {
+                            history.push(i, &matched.outputs, &targets, needs, &created);
+                        }
+                        self.rewrites += 1;
+                        (&mut search.report.applied, key(egraph))
+                    }
+                    Outcome::NoEffect => (&mut search.report.idle, before),
+                    Outcome::Refused => (&mut search.report.refused, before),
+                };
+                *count += 1;
+                search.seen.insert(seen);
+                for (enode, _) in created.drain(..) {
+                    self.created_by.entry(enode).or_insert(i as u32);
+                }
+                if egraph.total_size() > self.node_limit {
+                    return Some(StopReason::Nodes);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// The rule that created each e-node, with the classes of the saturated e-graph as operands; the e-nodes of the
+/// original graph were created by none.
+fn created_by(encoded: &Encoded, created_by: FxHashMap<ENode, u32>) -> FxHashMap<ENode, u32> {
+    let canonical = |mut enode: ENode| {
+        enode
+            .children
+            .iter_mut()
+            .for_each(|child| *child = encoded.egraph.find(*child));
+        enode
+    };
+    let mut out: FxHashMap<ENode, u32> = FxHashMap::default();
+    let mut created: Vec<(ENode, u32)> = created_by.into_iter().collect();
+    created.sort();
+    for (enode, rule) in created {
+        out.entry(canonical(enode))
+            .and_modify(|r| *r = rule.min(*r))
+            .or_insert(rule);
+    }
+    for (_, _, enode) in &encoded.origins {
+        out.remove(&canonical(enode.clone()));
+    }
+    out
+}
+
+/// The outcome of a match.
+enum Outcome {
+    /// The classes were merged.
+    Applied,
+    /// They were already equal.
+    NoEffect,
+    /// The target could not be built, has a different type, or is not allowed.
+    Refused,
+}
+
+/// Builds the target of a match and merges it with the source; new e-nodes are pushed to `created`.
+fn apply(
+    rule: &Rule,
+    egraph: &mut EGraph,
+    found: &Match<Id>,
+    created: &mut Vec<(ENode, Id)>,
+    guard: &mut dyn Guard,
+) -> (Outcome, Vec<Id>) {
+    let mut sink = EGraphSink {
+        egraph,
+        created: Vec::new(),
+    };
+    let built = build_target(rule, found, &mut sink);
+    let mut new = sink.created;
+    guard.created(egraph, &new);
+    created.append(&mut new);
+    let Ok(targets) = built else {
+        return (Outcome::Refused, Vec::new());
+    };
+    let same = found
+        .outputs
+        .iter()
+        .zip(&targets)
+        .all(|(a, b)| same_type(&egraph[*a].data.ty, &egraph[*b].data.ty) && guard.allows(egraph, *a, *b));
+    if !same {
+        return (Outcome::Refused, Vec::new());
+    }
+    let mut changed = false;
+    for (&a, &b) in found.outputs.iter().zip(&targets) {
+        changed |= egraph.union(a, b);
+    }
+    let outcome = if changed { Outcome::Applied } else { Outcome::NoEffect };
+    (outcome, targets)
+}
