@@ -1,24 +1,26 @@
 //! `tautomer verify`: are rules correct?
 
+mod row;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use tautomer::graph::to_program;
-use tautomer::lang::format_program;
 use tautomer::op::Laws;
 use tautomer::rule::library_set_files;
 use tautomer::rule_files;
 use tautomer::verify::{
-    CERTIFICATE_HEAD, Counterexample, Entry, Level, Options, Reached, Repair, Report, Subject, VERIFIER, Verdict,
-    certificate, repair_all, shipped_rules, verdict_table, verify_all,
+    CERTIFICATE_HEAD, Counterexample, Entry, Level, Options, Repair, Report, Subject, VERIFIER, Verdict, certificate,
+    repair_all, shipped_rules, verdict_table, verify_all,
 };
 
 use super::findings::{Finding, Format};
 use super::verdicts::{self, Locks, Progress};
 use super::{Done, Failure, Shell, counted, operators, output, validate};
+pub(super) use row::numbers;
+use row::{Row, repair_text};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -85,46 +87,6 @@ pub(super) struct Args {
     threads: Option<usize>,
     #[command(flatten)]
     graphs: validate::GraphArgs,
-}
-
-/// The outcome for a rule.
-enum Row {
-    /// It was checked.
-    Tried(Box<Report>, Option<Repair>),
-    /// Its verdict was kept in the lock.
-    Kept(Box<Entry>),
-}
-
-impl Row {
-    fn level(&self) -> Level {
-        match self {
-            Row::Tried(report, _) => report.verdict.level(),
-            Row::Kept(entry) => entry.verdict,
-        }
-    }
-
-    fn text(&self, width: usize, verbose: bool) -> String {
-        match self {
-            Row::Tried(report, _) => text(report, width, verbose),
-            Row::Kept(entry) => format!("{:width$}  {}\n", entry.rule, entry.says),
-        }
-    }
-
-    fn json(&self) -> Value {
-        match self {
-            Row::Tried(report, repair) => data(report, repair.as_ref()),
-            Row::Kept(entry) => json!({
-                "rule": entry.rule,
-                "class": entry.class,
-                "verdict": entry.verdict,
-                "says": entry.says,
-                "instances": entry.instances,
-                "systems": entry.systems,
-                "refused": entry.refused,
-                "kept": true,
-            }),
-        }
-    }
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
@@ -339,16 +301,6 @@ fn repairs(open: &[&Subject], found: &mut [Row], options: &Options, threads: usi
     Ok(())
 }
 
-fn repair_text(name: &str, repair: &Repair) -> String {
-    let Repair { change, text, kept, of } = repair;
-    let lines: String = text.lines().map(|l| format!("    {l}\n")).collect();
-    let share = (100 * kept).checked_div(*of).unwrap_or(0);
-    format!(
-        "{name}: with {change} nothing refutes it; {share} % of the instances at which it held remain ({kept} of \
-         {of}):\n{lines}"
-    )
-}
-
 /// Prints the report as JSON, or how many rules have which verdict.
 fn summary(args: &Args, rows: &[Row], seconds: f64, shell: &Shell) -> Done {
     let count = |level: Level| rows.iter().filter(|row| row.level() == level).count();
@@ -425,58 +377,6 @@ fn load(args: &Args) -> Result<Vec<Subject>, Failure> {
     Ok(all)
 }
 
-/// The laws that a verdict depends on.
-fn laws(verdict: &Verdict) -> Laws {
-    match verdict {
-        Verdict::Proved { laws, .. } | Verdict::Tested { laws, .. } => *laws,
-        _ => Laws::NONE,
-    }
-}
-
-fn text(report: &Report, width: usize, verbose: bool) -> String {
-    let mut out = format!("{:width$}  {}\n", report.rule.name, report.verdict);
-    if report.refused > 0 {
-        let why = report.refusal.as_deref().unwrap_or_default();
-        out.push_str(&format!(
-            "  at {} more instances the target has another type, or none, so no engine applies the rule; at the first: \
-             {why}\n",
-            report.refused
-        ));
-    }
-    if let (Some(why), true) = (&report.not_proved, verbose) {
-        out.push_str(&format!("  not proved for all sizes: {why}\n"));
-    }
-    if verbose && !report.reached.is_empty() {
-        for reached in &report.reached {
-            let place = if reached.in_target { "target" } else { "condition" };
-            out.push_str(&format!("  {place}: {reached}\n"));
-        }
-    }
-    if let Some(class) = report.stronger_class() {
-        let rests = report.class.as_ref().map_or_else(String::new, ToString::to_string);
-        out.push_str(&format!(
-            "  it could declare `numerics {class}`: no checked instance contradicts it ({rests})\n"
-        ));
-    }
-    if let Verdict::Refuted(example) = &report.verdict {
-        let lines = |title: &str, text: &str| -> String {
-            let lines: String = text.lines().map(|l| format!("    {l}\n")).collect();
-            format!("  {title}:\n{lines}")
-        };
-        out.push_str(&lines("source", &format_program(&to_program(&example.source))));
-        out.push_str(&lines("target", &format_program(&to_program(&example.target))));
-        for (name, value) in &example.values {
-            out.push_str(&format!("  {name} = {}\n", numbers(value)));
-        }
-        let at = place(example);
-        out.push_str(&format!(
-            "  {at}: {} in the source, {} in the target\n",
-            example.expected, example.found
-        ));
-    }
-    out
-}
-
 /// Writes both sides as programs with their values.
 fn save(folder: &Path, name: &str, example: &Counterexample, shell: &Shell) -> Done {
     let failed = |e: std::io::Error| Failure::new("T0401", format!("{}: {e}", folder.display()));
@@ -487,75 +387,4 @@ fn save(folder: &Path, name: &str, example: &Counterexample, shell: &Shell) -> D
         shell.detail(&format!("{} is written", path.display()));
     }
     Ok(())
-}
-
-fn place(example: &Counterexample) -> String {
-    let element = example
-        .element
-        .as_ref()
-        .map_or_else(String::new, |e| format!(" at {e:?}"));
-    format!("output {}{element}", example.output)
-}
-
-/// The elements of a tensor in row-major order.
-pub(super) fn numbers(value: &tautomer::tensor::Tensor) -> String {
-    const SHOWN: usize = 24;
-    let list = |all: Vec<String>| {
-        let more = if all.len() > SHOWN { ", …" } else { "" };
-        format!("[{}{more}]", all[..all.len().min(SHOWN)].join(", "))
-    };
-    let elements = match (value.dtype().is_float(), value.to_f64s(), value.to_ints()) {
-        (true, Some(v), _) => list(v.iter().map(|x| format!("{x:?}")).collect()),
-        (_, _, Some(v)) => list(v.iter().map(ToString::to_string).collect()),
-        _ => String::new(),
-    };
-    format!("{}: {elements}", value.ty())
-}
-
-fn reached(part: &Reached) -> Value {
-    json!({
-        "condition": part.condition,
-        "in_target": part.in_target,
-        "holds": part.holds,
-        "fails": part.fails,
-        "boundary": part.compares.then_some(part.boundary),
-    })
-}
-
-fn data(report: &Report, repair: Option<&Repair>) -> Value {
-    let mut out = json!({
-        "rule": report.rule.name,
-        "class": report.rule.class.to_string(),
-        "verdict": report.verdict.level(),
-        "says": report.verdict.to_string(),
-        "instances": report.instances,
-        "systems": report.systems,
-        "refused": report.refused,
-        "reached": report.reached.iter().map(reached).collect::<Vec<_>>(),
-        "attempts": report.attempts,
-        "laws": laws(&report.verdict).iter().map(|l| l.name()).collect::<Vec<_>>(),
-        "decided_class": report.class.as_ref().map(ToString::to_string),
-        "stronger_class": report.stronger_class().map(|c| c.to_string()),
-        "bounds": report.loose,
-        "error": report.error,
-        "not_proved": report.not_proved,
-        "repair": repair.map(|r| json!({ "change": r.change, "rule": r.text, "kept": r.kept, "of": r.of })),
-    });
-    if let Verdict::Refuted(example) = &report.verdict {
-        let values: serde_json::Map<String, Value> = example
-            .values
-            .iter()
-            .map(|(name, v)| (name.to_string(), json!(numbers(v))))
-            .collect();
-        out["counterexample"] = json!({
-            "source": format_program(&to_program(&example.source)),
-            "target": format_program(&to_program(&example.target)),
-            "values": values,
-            "output": example.output,
-            "element": example.element,
-            "expected": example.expected,
-            "found": example.found,
-        });
-    }
-    out
 }

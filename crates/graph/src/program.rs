@@ -9,10 +9,10 @@ use super::build::budget::Budget;
 use super::build::{Builder, Items};
 use super::declare::declare;
 use super::term::Term;
-use tautomer_diag::{Diagnostic, Diagnostics};
+use tautomer_diag::{Diagnostic, Diagnostics, Span};
 use tautomer_lang::ast::{Ast, Block, ExprKind, Function, ParamClass, Program};
 use tautomer_op::{OpDef, Scope};
-use tautomer_tensor::{DType, TensorType, Type};
+use tautomer_tensor::{Atom, DType, Dim, TensorType, Type};
 
 /// Options for building a graph from a program.
 #[derive(Debug, Clone)]
@@ -265,67 +265,13 @@ fn assemble(
         return None;
     }
     let mut graph = Graph::new();
-    let untyped = |name: &str| {
-        options
-            .inputs
-            .get(name)
-            .cloned()
-            .unwrap_or_else(|| TensorType::any_rank(DType::F32).into())
+    let inputs = match entry {
+        Entry::Function(function) => Inputs::declared(ast, function, options, problems),
+        Entry::Bare(block) => Inputs::free(ast, block, options),
     };
-    // Inputs are added first, by a separate builder that collects the symbols they declare.
-    let mut inputs: Vec<(Arc<str>, ParamClass, Type)> = Vec::new();
-    let mut next_unknown = 0;
-    let mut symbols: Vec<Arc<str>> = within.symbols;
-    if let Entry::Function(function) = entry {
-        let mut sink = Graph::new();
-        let mut typer = Builder::new(ast, &mut sink);
-        let mut seen: FxHashMap<&str, tautomer_diag::Span> = FxHashMap::default();
-        for param in &function.params {
-            let name = param.name.as_str();
-            if let Some(before) = seen.get(name) {
-                typer.report(
-                    Diagnostic::error("T0105", format!("there are two inputs `{name}`"))
-                        .label(param.span, "again here")
-                        .secondary(*before, "first here")
-                        .help("rename one of the two"),
-                );
-            }
-            seen.entry(name).or_insert(param.span);
-            let mut unknown = || {
-                next_unknown += 1;
-                tautomer_tensor::Dim::unknown(next_unknown - 1)
-            };
-            let ty = match &param.ty {
-                Some(ty) => typer.type_of(ty, &mut unknown),
-                None => Some(untyped(name)),
-            };
-            inputs.push((
-                param.name.name.clone(),
-                param.class,
-                ty.unwrap_or_else(|| untyped(name)),
-            ));
-        }
-        problems.extend(std::mem::take(&mut typer.problems));
-        for (_, _, ty) in &inputs {
-            ty.visit_dims(&mut |d| {
-                d.visit_atoms(&mut |a| {
-                    if let tautomer_tensor::Atom::Symbol(s) = a {
-                        symbols.push(s.clone());
-                    }
-                });
-            });
-        }
-    } else {
-        let Entry::Bare(block) = entry else { return None };
-        inputs.extend(
-            free_names(ast, block)
-                .into_iter()
-                .map(|n| (n.clone(), ParamClass::Input, untyped(&n))),
-        );
-    }
-    graph.reserve_unknown(next_unknown);
+    graph.reserve_unknown(inputs.unknown);
     let mut vertices = Vec::new();
-    for (name, class, ty) in &inputs {
+    for (name, class, ty) in &inputs.list {
         vertices.push(match class {
             // A called function receives its parameters from the call.
             ParamClass::Param if within.path.is_empty() => graph.param(name, ty.clone()),
@@ -346,36 +292,19 @@ fn assemble(
         builder.declare(items);
     }
     builder.path = within.path;
-    for symbol in &symbols {
+    for symbol in within.symbols.iter().chain(&inputs.symbols) {
         builder.symbol(symbol);
     }
-    for ((name, ..), v) in inputs.iter().zip(&vertices) {
+    for ((name, ..), v) in inputs.list.iter().zip(&vertices) {
         builder.bind(name, Some(Term::Value(*v)));
     }
-    let (value, span, declared) = match entry {
-        Entry::Function(f) => {
-            let value = builder.block(&f.body);
-            let mut unknown = || tautomer_tensor::Dim::unknown(u32::MAX);
-            let declared = f
-                .result
-                .as_ref()
-                .and_then(|t| Some((builder.type_of(t, &mut unknown)?, t.span)));
-            (value, ast.span(f.body.result), declared)
-        }
-        Entry::Bare(block) => (builder.block(block), ast.span(block.result), None),
-    };
-    let value = match &declared {
-        Some((declared, _)) => value.and_then(|t| builder.coerced(t, declared, span)),
-        None => value,
-    };
-    let vertex = value.and_then(|t| builder.vertex(t, span));
-    let found = std::mem::take(&mut builder.problems);
+    let result = build_result(&mut builder, entry);
+    problems.extend(std::mem::take(&mut builder.problems));
     *budget = builder.budget;
-    problems.extend(found);
-    let vertex = vertex?;
-    let actual = graph.ty(vertex).clone();
+    let (vertex, span, declared) = result?;
     if let Some((declared, place)) = declared
-        && !declared.admits(&actual)
+        && let actual = graph.ty(vertex)
+        && !declared.admits(actual)
     {
         problems.push(
             Diagnostic::error(
@@ -390,6 +319,100 @@ fn assemble(
     add_outputs(&mut graph, vertex);
     graph.retain_reachable();
     Some(graph)
+}
+
+/// The value of a body, its place in the text, and the declared type with the place of that.
+type BuiltResult = (super::VertexId, Span, Option<(Type, Span)>);
+
+/// Builds the body of `entry`.
+fn build_result<'a>(builder: &mut Builder<'a, Graph>, entry: Entry<'a>) -> Option<BuiltResult> {
+    let ast = builder.ast;
+    let (value, span, declared) = match entry {
+        Entry::Function(f) => {
+            let value = builder.block(&f.body);
+            let mut unknown = || Dim::unknown(u32::MAX);
+            let declared = f
+                .result
+                .as_ref()
+                .and_then(|t| Some((builder.type_of(t, &mut unknown)?, t.span)));
+            (value, ast.span(f.body.result), declared)
+        }
+        Entry::Bare(block) => (builder.block(block), ast.span(block.result), None),
+    };
+    let value = match &declared {
+        Some((declared, _)) => value.and_then(|t| builder.coerced(t, declared, span)),
+        None => value,
+    };
+    Some((value.and_then(|t| builder.vertex(t, span))?, span, declared))
+}
+
+/// The inputs of a graph, before it is built.
+#[derive(Default)]
+struct Inputs {
+    list: Vec<(Arc<str>, ParamClass, Type)>,
+    /// The number of dimensions that are declared unknown.
+    unknown: u32,
+    /// The symbols of declared dimensions, in order of appearance.
+    symbols: Vec<Arc<str>>,
+}
+
+impl Inputs {
+    /// The inputs that a function declares.
+    fn declared(ast: &Ast, function: &Function, options: &BuildOptions, problems: &mut Diagnostics) -> Inputs {
+        let mut inputs = Inputs::default();
+        // A builder of their own reports problems of their types; nothing is added to its graph.
+        let mut sink = Graph::new();
+        let mut typer = Builder::new(ast, &mut sink);
+        let mut seen: FxHashMap<&str, Span> = FxHashMap::default();
+        for param in &function.params {
+            let name = param.name.as_str();
+            if let Some(before) = seen.get(name) {
+                typer.report(
+                    Diagnostic::error("T0105", format!("there are two inputs `{name}`"))
+                        .label(param.span, "again here")
+                        .secondary(*before, "first here")
+                        .help("rename one of the two"),
+                );
+            }
+            seen.entry(name).or_insert(param.span);
+            let mut unknown = || {
+                inputs.unknown += 1;
+                Dim::unknown(inputs.unknown - 1)
+            };
+            let ty = param.ty.as_ref().and_then(|ty| typer.type_of(ty, &mut unknown));
+            let ty = ty.unwrap_or_else(|| untyped(options, name));
+            inputs.list.push((param.name.name.clone(), param.class, ty));
+        }
+        problems.extend(std::mem::take(&mut typer.problems));
+        for (_, _, ty) in &inputs.list {
+            ty.visit_dims(&mut |d| {
+                d.visit_atoms(&mut |a| {
+                    if let Atom::Symbol(s) = a {
+                        inputs.symbols.push(s.clone());
+                    }
+                });
+            });
+        }
+        inputs
+    }
+
+    /// The free names of a bare expression.
+    fn free(ast: &Ast, block: &Block, options: &BuildOptions) -> Inputs {
+        let input = |name: Arc<str>| {
+            let ty = untyped(options, &name);
+            (name, ParamClass::Input, ty)
+        };
+        Inputs {
+            list: free_names(ast, block).into_iter().map(input).collect(),
+            ..Inputs::default()
+        }
+    }
+}
+
+/// The type of an input without a declared one.
+fn untyped(options: &BuildOptions, name: &str) -> Type {
+    let given = options.inputs.get(name).cloned();
+    given.unwrap_or_else(|| TensorType::any_rank(DType::F32).into())
 }
 
 /// Adds the results; a tuple is split into its elements.
