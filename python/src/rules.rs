@@ -21,7 +21,7 @@ pub(crate) struct RuleSet {
 }
 
 impl RuleSet {
-    /// The rules without those that recognize what a declared operator computes: nobody wrote them.
+    /// The rules without those that recognize what a declared operator computes, which no file contains.
     fn written(&self) -> impl Iterator<Item = &Arc<tautomer::rule::Rule>> {
         self.inner.rules.iter().filter(|rule| !is_body(&rule.ast.source))
     }

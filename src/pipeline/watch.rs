@@ -1,4 +1,4 @@
-//! What is told while the work goes on, and what is told of operators that the result may not contain.
+//! Reports of progress, and of operators that a better result would have but that the result may not contain.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -132,15 +132,15 @@ impl<'a> Checker<'a> {
             other.parsed.targets.get(i)?.name.name.clone(),
         );
         if let Some(from) = self.open.iter().position(|open| *open == key) {
-            let circle: Vec<String> = self.open[from..]
+            let cycle: Vec<String> = self.open[from..]
                 .iter()
                 .chain([&key])
                 .map(|(_, name)| format!("`{name}`"))
                 .collect();
-            // Each target of the circle finds it; one report is enough.
+            // Each target of the cycle finds it; one report is enough.
             if self.open[from..].iter().all(|open| key <= *open) {
-                let problem = Diagnostic::error("T0332", "targets extend each other in a circle").label(span, "here");
-                self.report(file, problem.note(circle.join(" extends ")));
+                let problem = Diagnostic::error("T0332", "targets extend each other in a cycle").label(span, "here");
+                self.report(file, problem.note(cycle.join(" extends ")));
             }
             return None;
         }

@@ -280,7 +280,7 @@ Operators have the names of the program language, and declared ones their names 
 file."
 
     "T0332" "inconsistent target"
-"Parts of a target contradict each other or the format: targets extend each other in a circle, two have one name, no
+"Parts of a target contradict each other or the format: targets extend each other in a cycle, two have one name, no
 operator is left, the operator set lacks a listed operator or is unknown, a condition has no value for any tensor, or a
 cost is not positive."
 

@@ -52,7 +52,7 @@ pub fn parse_rules(source: Arc<Source>) -> Result<RuleFile, Diagnostics> {
     parse(&source, Rule::rule_file, RULE_ITEMS, Builder::rule_file)
 }
 
-/// Parses a rule file whose examples nobody asks for, in about a third of the time: they are most of the text of a file.
+/// Parses a rule file without its examples, in about a third of the time: they are most of the text of a file.
 /// Items have to begin at the beginning of a line, as in all files that come with the tool.
 ///
 /// ```

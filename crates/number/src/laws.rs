@@ -191,7 +191,7 @@ pub struct Trace {
     pub ordered: bool,
     /// True if a constant has so many digits that it may be a rounded number.
     pub rounded: bool,
-    /// True if a decision depended on numbers that rounding cannot tell apart.
+    /// True if a decision depended on numbers that differ by no more than rounding.
     pub unsure: bool,
 }
 

@@ -1,7 +1,7 @@
 //! What an element of a result is, as data that proofs calculate with.
 //!
 //! Reference semantics compute a call on numbers; a proof needs to know the same at positions that are symbols. Where an
-//! element of a result is a formula in elements of the operands, the operator's row says which one, so that nobody else
+//! element of a result is a formula in elements of the operands, the operator's row says which one, so that no other code
 //! has to know the operator by its name. Reductions compute their reference semantics from the same description.
 
 /// How an element of a result follows from elements of the operands.

@@ -251,7 +251,7 @@ mod tests {
     fn what_is_no_number_is_read_in_every_spelling() {
         for text in ["nan", "-nan", "NaN", "nan.0", "-nan.0"] {
             let Value::Float(value) = Value::read(text) else {
-                panic!("{text} is no number")
+                panic!("{text} is not a number")
             };
             assert!(value.is_nan(), "{text}");
         }

@@ -78,7 +78,7 @@ impl Emitter<'_> {
             inputs.pop();
         }
         let mut outputs = self.result_names(v, foreign.name);
-        // A result that nobody uses is left out where the declaration allows it.
+        // An unused result is left out where the declaration allows it.
         if let (Type::Tuple(_), Some(declared)) = (self.graph.ty(v), def.declared) {
             let whole = self.graph.outputs().iter().any(|o| o.vertex == v);
             let used = |i: usize| {
