@@ -23,6 +23,7 @@ mod nearest;
 mod saturate;
 mod substitute;
 mod trial;
+mod unknown;
 
 pub use cost::{CostModel, batch_symbols, graph_cost, graph_cost_by};
 pub use decode::decode;

@@ -83,37 +83,37 @@ impl Trial {
 
     /// The first match in `graph`, at the outputs `at` if given; conditions are checked as in the engines.
     pub fn sides(&self, graph: Graph, at: Option<&[VertexId]>) -> Option<Sides> {
-        let index = Index::new(graph);
-        let program = &self.program;
-        let mut found = None;
-        Searcher::new(program, &index)?.all(&mut |binding| {
-            if at.is_none_or(|at| binding.outputs == at)
-                && let Ok(matched) = resolve(&index, program, &binding)
-                && matched.failing(&index, program).is_none()
-            {
-                found = Some((binding, matched));
-            }
-            found.is_none()
-        });
-        let (binding, matched) = found?;
-        let watched = self
-            .watched
-            .iter()
-            .map(|&e| matched.number(&index, program, e))
-            .collect();
-        let source = &program.rule.source;
-        let bound: Vec<(PatternId, VertexId)> = binding.vertices().collect();
-        let inputs = bound.iter().filter(|(at, _)| is_input(source.node(*at)));
-        let inputs = inputs.map(|(_, v)| *v).collect();
-        let mut graph = index.into_whole();
-        let target = build_target(&program.rule, &matched, &mut graph);
-        Some(Sides {
-            graph,
-            source: matched.outputs,
-            inputs,
-            bound,
-            target,
-            watched,
-        })
+        sides(&self.program, graph, at, &self.watched)
     }
+}
+
+/// As [`Trial::sides`].
+pub(super) fn sides(program: &Program, graph: Graph, at: Option<&[VertexId]>, watched: &[ExprId]) -> Option<Sides> {
+    let index = Index::new(graph);
+    let mut found = None;
+    Searcher::new(program, &index)?.all(&mut |binding| {
+        if at.is_none_or(|at| binding.outputs == at)
+            && let Ok(matched) = resolve(&index, program, &binding)
+            && matched.failing(&index, program).is_none()
+        {
+            found = Some((binding, matched));
+        }
+        found.is_none()
+    });
+    let (binding, matched) = found?;
+    let watched = watched.iter().map(|&e| matched.number(&index, program, e)).collect();
+    let source = &program.rule.source;
+    let bound: Vec<(PatternId, VertexId)> = binding.vertices().collect();
+    let inputs = bound.iter().filter(|(at, _)| is_input(source.node(*at)));
+    let inputs = inputs.map(|(_, v)| *v).collect();
+    let mut graph = index.into_whole();
+    let target = build_target(&program.rule, &matched, &mut graph);
+    Some(Sides {
+        graph,
+        source: matched.outputs,
+        inputs,
+        bound,
+        target,
+        watched,
+    })
 }

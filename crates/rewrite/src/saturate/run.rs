@@ -12,6 +12,7 @@ use crate::encode::{EGraphSink, Encoded};
 use crate::enode::ENode;
 use crate::explain::History;
 use crate::matching::{Binding, Match, Program, Searcher, Snapshot, resolve};
+use crate::unknown::{Matched, Tried, is_open, same_for_certain};
 use tautomer_rule::Rule;
 
 /// Runs rounds until nothing changes or a limit is reached; records applications in `history`, if there is one.
@@ -39,8 +40,14 @@ pub(super) fn run(
     }
 }
 
-/// A candidate, with the applications that made what it matched, if they are recorded.
-type Candidate = (Binding<Id>, Vec<u32>);
+/// What a search found.
+struct Candidate {
+    binding: Binding<Id>,
+    /// The applications that made what it matched, if they are recorded.
+    needs: Vec<u32>,
+    /// What it matched, if its type is not fully known.
+    open: Option<Box<Matched>>,
+}
 
 /// What one rule has done, and when it is searched next.
 struct Search {
@@ -76,6 +83,7 @@ struct Rounds {
     depth: u8,
     searches: Vec<Search>,
     created_by: FxHashMap<ENode, u32>,
+    tried: Tried,
     history: Option<History>,
     iterations: Vec<IterationReport>,
     rewrites: usize,
@@ -111,6 +119,7 @@ impl Rounds {
             depth,
             searches,
             created_by: FxHashMap::default(),
+            tried: Tried::default(),
             history,
             iterations: Vec::new(),
             rewrites: 0,
@@ -185,7 +194,9 @@ impl Rounds {
                     let form = |&(id, place): &(Id, u32)| &egraph[id].nodes[place as usize];
                     history.makers(binding.forms.iter().map(form))
                 });
-                matches.push((binding, needs));
+                let open = binding.outputs.iter().any(|&id| is_open(&egraph[id].data.ty));
+                let open = open.then(|| Box::new(Matched::in_egraph(egraph, &binding)));
+                matches.push(Candidate { binding, needs, open });
                 matches.len() <= allowed
             });
             search.steps = search.steps.min(searcher.steps);
@@ -214,7 +225,7 @@ impl Rounds {
             if (watch.cancelled)() {
                 return Some(StopReason::Cancelled);
             }
-            for (binding, needs) in candidates {
+            for Candidate { binding, needs, open } in candidates {
                 let search = &mut self.searches[i];
                 let key = |egraph: &EGraph| binding.key(|id| egraph.find(id));
                 let before = key(egraph);
@@ -230,7 +241,12 @@ impl Rounds {
                 if self.limits.rewrites.is_some_and(|most| self.rewrites >= most) {
                     return Some(StopReason::Rewrites);
                 }
-                let (outcome, targets) = apply(&search.program.rule, egraph, &matched, &mut created, guard);
+                let program = &search.program;
+                let keeps = &mut || {
+                    open.as_ref()
+                        .is_some_and(|open| self.tried.keeps_types(i, program, open))
+                };
+                let (outcome, targets) = apply(&program.rule, egraph, &matched, keeps, &mut created, guard);
                 let (count, seen) = match outcome {
                     Outcome::Applied => {
                         if let Some(history) = &mut self.history {
@@ -290,11 +306,13 @@ enum Outcome {
     Refused,
 }
 
-/// Builds the target of a match and merges it with the source; new e-nodes are pushed to `created`.
+/// Builds the target of a match and merges it with the source; new e-nodes are pushed to `created`. Where types agree only
+/// as far as they are known, `keeps_types` decides.
 fn apply(
     rule: &Rule,
     egraph: &mut EGraph,
     found: &Match<Id>,
+    keeps_types: &mut dyn FnMut() -> bool,
     created: &mut Vec<(ENode, Id)>,
     guard: &mut dyn Guard,
 ) -> (Outcome, Vec<Id>) {
@@ -309,11 +327,10 @@ fn apply(
     let Ok(targets) = built else {
         return (Outcome::Refused, Vec::new());
     };
-    let same = found
-        .outputs
-        .iter()
-        .zip(&targets)
-        .all(|(a, b)| same_type(&egraph[*a].data.ty, &egraph[*b].data.ty) && guard.allows(egraph, *a, *b));
+    let pairs = || found.outputs.iter().copied().zip(targets.iter().copied());
+    let ty = |id: Id| &egraph[id].data.ty;
+    let same = pairs().all(|(a, b)| same_type(ty(a), ty(b)) && guard.allows(egraph, a, b))
+        && (pairs().all(|(a, b)| same_for_certain(ty(a), ty(b))) || keeps_types());
     if !same {
         return (Outcome::Refused, Vec::new());
     }

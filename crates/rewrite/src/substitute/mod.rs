@@ -40,9 +40,11 @@ use super::explain::Step;
 use super::explored::{Explored, Trail};
 use super::matching::{Binding, Host, MOST_STEPS, Match, Program, Searcher, Seen, is_input, resolve};
 use super::saturate::{RuleReport, StopReason, Watch};
+use super::unknown::{Matched, Tried, same_for_certain};
 use tautomer_graph::{Graph, Node, VertexId};
 use tautomer_op::Op;
 use tautomer_rule::Rule;
+use tautomer_tensor::Type;
 
 /// The results of substitution.
 pub struct Substitution {
@@ -138,6 +140,7 @@ fn run(
         trail,
         limit,
         kept_from: BTreeSet::new(),
+        tried: Tried::default(),
         watch,
     };
     let mut rounds = 0;
@@ -200,7 +203,18 @@ struct Run<'a> {
     limit: usize,
     /// Rules that were not applied because of an operator that the result may not contain, and where.
     kept_from: BTreeSet<(usize, &'static str, VertexId)>,
+    tried: Tried,
     watch: &'a Watch<'a, usize>,
+}
+
+/// The vertices of a match other than its inputs, each once.
+fn inner(rule: &Rule, binding: &Binding<VertexId>) -> Vec<VertexId> {
+    let inner = binding.vertices().filter(|(at, _)| !is_input(rule.source.node(*at)));
+    let mut inner: Vec<VertexId> = inner.map(|(_, v)| v).collect();
+    // An alternative and the pattern it chose match the same vertex.
+    inner.sort_unstable();
+    inner.dedup();
+    inner
 }
 
 /// A match to be replaced.
@@ -286,6 +300,20 @@ impl Run<'_> {
         None
     }
 
+    /// True if each target has the type of the output that it replaces.
+    fn same_types(&mut self, found: &Found, places: &[(VertexId, VertexId)]) -> bool {
+        let graph = &self.index.graph;
+        let all = |same: fn(&Type, &Type) -> bool| places.iter().all(|(a, b)| same(graph.ty(*a), graph.ty(*b)));
+        if !all(same_type) || all(same_for_certain) {
+            return all(same_type);
+        }
+        let program = &self.programs[found.rule];
+        let inner = inner(&program.rule, &found.binding);
+        let is_static = |v: VertexId| self.index.is_static(v);
+        let matched = Matched::in_graph(graph, &found.matched.outputs, &inner, &is_static);
+        self.tried.keeps_types(found.rule, program, &matched)
+    }
+
     /// Performs a substitution; returns the vertices around it, or `None` if it is not allowed.
     fn replace(&mut self, found: &Found) -> Option<Vec<VertexId>> {
         let program = &self.programs[found.rule];
@@ -304,13 +332,14 @@ impl Run<'_> {
             return None;
         };
         let places: Vec<(VertexId, VertexId)> = outputs.iter().copied().zip(targets).collect();
+        let same_types = self.same_types(found, &places);
         let graph = &self.index.graph;
         let forbidden = |v: &VertexId| match graph.vertex(*v).op() {
             Some(Op::Known(def)) if self.model.forbids_vertex(graph, *v) => Some(def.name),
             _ => None,
         };
         let report = &mut self.reports[found.rule];
-        let fits = if !places.iter().all(|(a, b)| same_type(graph.ty(*a), graph.ty(*b))) {
+        let fits = if !same_types {
             report.refused += 1;
             false
         } else if places.iter().all(|(a, b)| a == b) {
@@ -330,15 +359,7 @@ impl Run<'_> {
             return None;
         }
         self.index.adopt(&created);
-        let mut removed: Vec<VertexId> = found
-            .binding
-            .vertices()
-            .filter(|(at, _)| !is_input(rule.source.node(*at)))
-            .map(|(_, v)| v)
-            .collect();
-        // An alternative and the pattern it chose match the same vertex.
-        removed.sort_unstable();
-        removed.dedup();
+        let removed = inner(rule, &found.binding);
         let lineage = self.index.lineage(outputs[0]);
         let again =
             rule.both_ways || self.lineages.contains(lineage, found.rule) || self.matches_at(found.rule, places[0].1);
