@@ -7,13 +7,16 @@ Runs the expressions of crates/columns/benches/expressions.rs ($TAUTOMER_BENCH n
 rounds' medians in nanoseconds a row, and the ratio to C. C is compiled with `cc -O3 -march=native -ffast-math`: it may
 contract and reassociate, which tautomer does not. `nulls` is tautomer with nulls in every column. C, NumPy's last
 operation, numexpr and tautomer write into buffers that exist; DuckDB computes a sum, so that it makes no result.
-A library that is not installed is named and left out: `pip install numpy numexpr pyarrow duckdb`.
+A library that is not installed is named and left out: `pip install numpy numexpr pyarrow duckdb`. Gandiva is in no
+current package: `--gandiva` names a Python for columns_gandiva.py, which says how to make one. It makes a new array for
+each result, and lacks `sin`, `cos`, `tanh` and `sqrt`.
 """
 
 import argparse
 import ctypes
 import importlib
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -184,6 +187,26 @@ def binary():
     raise RuntimeError("cargo built no benchmark `expressions`")
 
 
+class Program:
+    """A program that answers a line with a name, a number of rows and a number of seconds with the median and the fastest
+    time of an evaluation."""
+
+    def __init__(self, command, seconds):
+        self.seconds = seconds
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def times(self, name, rows):
+        """The two times in seconds; NaN for an expression that it cannot compute."""
+        self.process.stdin.write(f"{name} {rows} {self.seconds}\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().split()
+        return (math.nan, math.nan) if answer == ["-"] else tuple(float(word) for word in answer)
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
 def timed(f, seconds):
     """The median and the fastest time of repeated calls, in seconds."""
     f()
@@ -202,14 +225,14 @@ def main():
     parser.add_argument("--rows", type=int, nargs="*", default=[10_000, 1_000_000])
     parser.add_argument("--only", nargs="*", default=list(EXPRESSIONS))
     parser.add_argument("--no", nargs="*", default=[], help="libraries to leave out")
+    parser.add_argument("--gandiva", help="a Python that has pyarrow 0.17.1, with Gandiva")
     parser.add_argument("--fastest", action="store_true", help="the fastest run instead of the median of medians")
     given = parser.parse_args()
-    process = subprocess.Popen([binary(), "--peer"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def by_tautomer(name, rows):
-        process.stdin.write(f"{name} {rows} {given.seconds}\n")
-        process.stdin.flush()
-        return tuple(float(word) for word in process.stdout.readline().split())
+    tautomer = Program([binary(), "--peer"], given.seconds)
+    gandiva = Program([given.gandiva, ROOT / "tests/peers/columns_gandiva.py"], given.seconds) if given.gandiva else None
+    if gandiva:
+        compiled = gandiva.times("compile", 100)[0]
+        print(f"Gandiva compiles E4 in {compiled * 1e3:.1f} ms")
 
     random = np.random.default_rng(7)
     for rows in given.rows:
@@ -220,23 +243,27 @@ def main():
         makers |= {"pyarrow": by_pyarrow} if pyarrow else {}
         makers |= {"DuckDB": by_duckdb} if duckdb else {}
         runners = {peer: maker(columns, rows) for peer, maker in makers.items() if peer not in given.no}
-        print(f"\n{rows} rows, ns a row\n\n| | {' | '.join(['tautomer', 'nulls', *runners])} | tautomer / C |")
-        print("| --- |" + " --: |" * (len(runners) + 3))
+        head = ["tautomer", "nulls"] + (["Gandiva"] if gandiva else [])
+        print(f"\n{rows} rows, ns a row\n\n| | {' | '.join(head + list(runners))} | tautomer / C |")
+        print("| --- |" + " --: |" * (len(head) + len(runners) + 1))
         for name in given.only:
             ready = {peer: runner(name) for peer, runner in runners.items()}
-            found = {peer: [] for peer in ("tautomer", "nulls", *ready)}
+            found = {peer: [] for peer in head + list(ready)}
             for _ in range(given.rounds):
-                found["tautomer"].append(by_tautomer(name, rows))
-                found["nulls"].append(by_tautomer(name + "null", rows))
+                found["tautomer"].append(tautomer.times(name, rows))
+                found["nulls"].append(tautomer.times(name + "null", rows))
+                if gandiva:
+                    found["Gandiva"].append(gandiva.times(name, rows))
                 for peer, run in ready.items():
                     found[peer].append(timed(run, given.seconds))
             pick = (lambda all: min(t[1] for t in all)) if given.fastest else (
                 lambda all: statistics.median(t[0] for t in all))
             times = {peer: pick(all) * 1e9 / rows for peer, all in found.items()}
-            cells = " | ".join(f"{value:.2f}" for value in times.values())
+            cells = " | ".join("" if math.isnan(value) else f"{value:.2f}" for value in times.values())
             print(f"| {name} | {cells} | {times['tautomer'] / times['C']:.2f} |", flush=True)
-    process.stdin.close()
-    process.wait()
+    for program in (tautomer, gandiva):
+        if program:
+            program.end()
 
 
 if __name__ == "__main__":
