@@ -65,13 +65,26 @@ impl Instances {
 
 /// The graph as a model, with values from the seed.
 fn with_values(py: Python<'_>, graph: Graph, seed: u64) -> PyResult<Drawn<'_>> {
-    let Some((inputs, params)) = tautomer::random_values(&graph, seed) else {
-        return Err(refused(py, "T0407", "the graph has inputs without a type of tensors"));
-    };
+    let params = tautomer::random_values(&graph, seed)
+        .map(|(_, params)| params)
+        .unwrap_or_default();
     let inner = tautomer::Model::of_workload(Workload { graph, params });
+    let values = inputs(py, &inner, seed)?;
+    Ok((Model { inner }, values))
+}
+
+/// Values of the inputs by name, from the seed.
+pub(crate) fn inputs<'py>(py: Python<'py>, model: &tautomer::Model, seed: u64) -> PyResult<Bound<'py, PyDict>> {
+    let Some((inputs, _)) = tautomer::random_values(&model.workload.graph, seed) else {
+        return Err(refused(
+            py,
+            "T0407",
+            "the model has inputs that are no tensors, or are too large",
+        ));
+    };
     let values = PyDict::new(py);
-    for ((name, _), value) in inner.inputs().zip(inputs) {
+    for ((name, _), value) in model.inputs().zip(inputs) {
         values.set_item(name, arrays::array(py, value)?)?;
     }
-    Ok((Model { inner }, values))
+    Ok(values)
 }
