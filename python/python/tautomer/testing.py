@@ -56,9 +56,9 @@ def graphs(
     >>> from tautomer import testing
     >>> from hypothesis import find
     >>> convolutions = testing.graphs(operators=("conv",), ranks=(4,), most=2)
-    >>> found = find(convolutions, lambda graph: len(graph.find("conv")) == 2)
-    >>> [node.kind for node in found.find("conv")[0].operands[:2]]
-    ['input', 'parameter']
+    >>> found = find(convolutions, lambda graph: len(graph.params) > 0)
+    >>> {node.op for node in found if node.kind == "call"}
+    {'conv'}
     """
     return _grown(operators, ranks, dtypes, most).map(lambda case: case[0])
 
