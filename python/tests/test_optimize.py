@@ -221,6 +221,26 @@ def test_progress_is_told_and_its_exceptions_end_the_work(model):
         tautomer.optimize(model, progress=stop)
 
 
+def test_progress_is_drawn_as_a_bar(model, capsys, monkeypatch):
+    from tautomer import _notebook
+
+    assert _notebook.drawn("verify", 3, 6, 65) == "verify:  50%|█████     | 3/6 [01:05]"
+    assert _notebook.drawn("saturate", 40, None, 2) == "saturate: 40 00:02"
+    assert _notebook.drawn("fold", None, None, 0) == "fold 00:00"
+    # Without tqdm.
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    tautomer.optimize(model, progress=True)
+    tautomer.Rules(POWER).verify(progress=True)
+    told = capsys.readouterr().err
+    assert "saturate" in told and "verify: 100%|██████████| 1/1" in told
+    monkeypatch.undo()
+    pytest.importorskip("tqdm")
+    tautomer.optimize(model, progress=True)
+    tautomer.Rules(POWER).verify(progress=True)
+    told = capsys.readouterr().err
+    assert "fold" in told and "verify: 100%|" in told and "1/1" in told
+
+
 def test_other_threads_run_meanwhile():
     done = threading.Event()
 
