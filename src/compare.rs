@@ -28,6 +28,7 @@ pub(crate) use self::blame::{Trial, blamed, first_of_chain};
 pub(crate) use self::extents::{Extents, likely, symbols};
 pub(crate) use self::fast::{ALLOWANCE, fast};
 pub use self::fast::{suggest_rules, verify_models};
+pub use self::random::random_values;
 pub(crate) use self::random::{Random, difference, values};
 pub(crate) use self::run::{evaluate, evaluate_within};
 

@@ -19,6 +19,10 @@
 //! }
 //! ```
 //!
+//! The options can be sent to other threads, report progress and be cancelled, and have a cost model of one's own
+//! ([`Options`]). An error that `main` returns is printed as the command line prints it. The feature `testing` has random
+//! models, instances of rules and assertions for property tests (the module `testing`).
+//!
 //! [`pipeline::optimize`] runs the stages from graph to graph. The same by hand:
 //!
 //! ```
@@ -67,6 +71,8 @@ mod target;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+#[doc(hidden)] // for the Python package
+pub use compare::random_values;
 pub use compare::{Compared, suggest_rules, verify_models};
 pub use locks::stored_verdict;
 pub use model::{Kind, Model};

@@ -12,32 +12,31 @@
 //! # Ok::<(), tautomer::diag::Diagnostics>(())
 //! ```
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::compare::{Random, values};
-use crate::graph::{Graph, VertexId, Workload, to_program};
+use crate::compare::random_values;
+use crate::graph::{Graph, Workload, to_program};
 use crate::lang::format_program;
-use crate::op::{Op, OpDef, lookup};
-use crate::rule::Rule;
-use crate::tensor::{DType, Tensor, Type};
-use crate::verify::{self, GraphOptions, GraphVerdict, Verdict};
+use crate::op::{OpDef, lookup};
+use crate::rule::{Example, Rule};
+use crate::tensor::{DType, Tensor};
+use crate::verify::{self, GraphOptions, GraphVerdict, Growth, Verdict};
 use crate::{Model, verify_models};
 
 /// Random typed graphs.
 ///
 /// ```
 /// use proptest::prelude::*;
-/// use tautomer::{Model, Options, graph::Workload, optimize_model, testing::{Graphs, assert_equal}};
+/// use tautomer::{Options, optimize_model, testing::{Graphs, assert_equal}};
 ///
 /// proptest!(ProptestConfig { cases: 8, failure_persistence: None, ..Default::default() }, |(
-///     workload in Graphs::default().operators(["add", "relu", "neg"]).most(6).workloads()
+///     case in Graphs::default().operators(["add", "relu", "neg"]).most(6).workloads()
 /// )| {
-///     let before = Model::of_workload(workload.0);
-///     let after = optimize_model(before.clone(), &Options::default().check(0)).unwrap().model;
-///     assert_equal(&before, &after);
+///     let after = optimize_model(case.model.clone(), &Options::default().check(0)).unwrap().model;
+///     assert_equal(&case.model, &after);
 /// });
 /// ```
 #[derive(Clone)]
@@ -48,25 +47,35 @@ pub struct Graphs {
     most: usize,
 }
 
+/// The operators of [`Graphs`] unless others are chosen: no values of theirs are ill-conditioned.
+const OPERATORS: [&str; 21] = [
+    "add",
+    "sub",
+    "mul",
+    "max",
+    "min",
+    "relu",
+    "neg",
+    "abs",
+    "tanh",
+    "sigmoid",
+    "softmax",
+    "transpose",
+    "matmul",
+    "concat",
+    "split",
+    "reshape",
+    "slice",
+    "pad",
+    "reduce_sum",
+    "reduce_max",
+    "where",
+];
+
 impl Default for Graphs {
     fn default() -> Self {
-        let names = [
-            "add",
-            "sub",
-            "mul",
-            "max",
-            "min",
-            "relu",
-            "neg",
-            "abs",
-            "tanh",
-            "sigmoid",
-            "softmax",
-            "transpose",
-            "matmul",
-        ];
         Graphs {
-            operators: names.iter().filter_map(|name| lookup(name)).collect(),
+            operators: OPERATORS.iter().filter_map(|name| lookup(name)).collect(),
             ranks: vec![1, 2, 3],
             dtypes: vec![DType::F32],
             most: 10,
@@ -75,7 +84,8 @@ impl Default for Graphs {
 }
 
 impl Graphs {
-    /// Makes calls of these operators, with default attributes; calls whose operands do not fit are left out.
+    /// Makes calls of these operators: of earlier values, and of parameters with shapes that fit, such as the kernel of
+    /// a convolution. Attributes are drawn too. Calls that cannot be made are left out.
     ///
     /// # Panics
     /// There is no such operator.
@@ -103,51 +113,107 @@ impl Graphs {
         self
     }
 
-    /// The graphs; they shrink to fewer calls and smaller dimensions.
+    /// The graphs, of up to two inputs and one result; they shrink to fewer calls and smaller dimensions.
     pub fn graphs(self) -> impl Strategy<Value = Graph> {
         let decisions = prop::collection::vec((any::<u16>(), any::<u16>(), any::<u16>()), 1..=self.most);
-        let shape = prop::collection::vec(1usize..=3, 8);
-        (any::<u16>(), shape, decisions).prop_map(move |(kind, shape, decisions)| self.grow(kind, &shape, &decisions))
-    }
-
-    /// The graphs with values for their inputs, in order.
-    pub fn workloads(self) -> impl Strategy<Value = (Workload, Vec<Tensor>)> {
-        (self.graphs(), any::<u64>()).prop_map(|(graph, seed)| {
-            let drawn = values(&graph, &Default::default(), &mut Random::new(seed), &Default::default());
-            let (inputs, params) = drawn.unwrap_or_default();
-            (Workload { graph, params }, inputs)
+        let shape = prop::collection::vec(1usize..=3, self.ranks.iter().copied().max().unwrap_or(0));
+        let kinds = (any::<prop::sample::Index>(), any::<prop::sample::Index>());
+        (kinds, shape, decisions).prop_map(move |((rank, dtype), shape, decisions)| {
+            let rank = if self.ranks.is_empty() {
+                0
+            } else {
+                *rank.get(&self.ranks)
+            };
+            let dtype = if self.dtypes.is_empty() {
+                DType::F32
+            } else {
+                *dtype.get(&self.dtypes)
+            };
+            let growth = Growth {
+                operators: &self.operators,
+                dtype,
+                shape: &shape[..rank],
+            };
+            growth.graph(&decisions)
         })
     }
 
-    /// The graph for these decisions; those that do not fit are skipped.
-    fn grow(&self, kind: u16, shape: &[usize], decisions: &[(u16, u16, u16)]) -> Graph {
-        let pick = |n: usize, seed: u16| usize::from(seed) % n.max(1);
-        let rank = self.ranks.get(pick(self.ranks.len(), kind)).copied().unwrap_or(1);
-        let dtype = self
-            .dtypes
-            .get(pick(self.dtypes.len(), kind / 7))
-            .copied()
-            .unwrap_or(DType::F32);
-        let shape: Vec<usize> = shape.iter().copied().cycle().take(rank).collect();
-        let mut graph = Graph::new();
-        let ty = || Type::tensor(dtype, shape.as_slice());
-        let mut pool = vec![graph.input("x", ty()), graph.input("y", ty())];
-        for &(op, a, b) in decisions {
-            let Some(&def) = self.operators.get(pick(self.operators.len(), op)) else {
-                continue;
-            };
-            // Recent values first, so that shrinking leads to chains.
-            let operand = |seed: u16| pool[pool.len() - 1 - pick(pool.len(), seed)];
-            let both: [VertexId; 2] = [operand(a), operand(b)];
-            let count = if def.operands.len() == 1 { 1 } else { 2 };
-            let made = graph.call(Op::Known(def), &both[..count], &[]);
-            pool.extend(made.ok().filter(|&v| matches!(graph.ty(v), Type::Tensor(_))));
+    /// The graphs as models with values for their parameters, and values for their inputs.
+    pub fn workloads(self) -> impl Strategy<Value = Case> {
+        with_values(self.graphs())
+    }
+}
+
+/// A random model and values for its inputs. What proptest prints of it is its program.
+#[derive(Clone)]
+pub struct Case {
+    /// The model, with values for its parameters.
+    pub model: Model,
+    /// Values for its inputs, in order.
+    pub inputs: Vec<Tensor>,
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\n{}", self.model.to_text())?;
+        for ((name, _), value) in self.model.inputs().zip(&self.inputs) {
+            writeln!(f, "{name} = {}", elements(value))?;
         }
-        if let Some(&last) = pool.last() {
-            graph.output(last, None);
+        for (name, value) in &self.model.workload.params {
+            writeln!(f, "{name} = {}", elements(value))?;
         }
-        graph.retain_reachable();
-        graph
+        Ok(())
+    }
+}
+
+/// Models that a rule matches as a whole, with values for their inputs; they shrink to fewer calls and smaller
+/// dimensions. `examples` are those of the rule's file: operands that random search seldom finds begin
+/// there.
+///
+/// ```
+/// use proptest::prelude::*;
+/// use tautomer::{Options, optimize_model, rules_of_text, testing::{assert_equal, instances}};
+///
+/// let (rules, _) = rules_of_text("my.rules", "rule twice(x) { relu(relu(x)) => relu(x) numerics bitwise }")?;
+/// let config = ProptestConfig { cases: 8, failure_persistence: None, ..Default::default() };
+/// proptest!(config, |(case in instances(&rules.rules[0], &rules.examples))| {
+///     let after = optimize_model(case.model.clone(), &Options::default().rules(rules.clone())).unwrap();
+///     prop_assert_eq!(after.report.vertices, (2, 1));
+///     assert_equal(&case.model, &after.model);
+/// });
+/// # Ok::<(), tautomer::diag::Diagnostics>(())
+/// ```
+///
+/// # Panics
+/// The search finds no graph that the rule matches.
+pub fn instances(rule: &Arc<Rule>, examples: &[Example]) -> impl Strategy<Value = Case> + use<> {
+    let found = verify::instances(rule, examples, INSTANCES);
+    assert!(
+        !found.is_empty(),
+        "no graph was found that the rule `{}` matches",
+        rule.name
+    );
+    // The smallest ones are first, and an index shrinks to the first.
+    with_values((0..found.len()).prop_map(move |i| found[i].clone()))
+}
+
+/// The instances of a rule that are drawn from.
+const INSTANCES: usize = 100;
+
+fn with_values(graphs: impl Strategy<Value = Graph>) -> impl Strategy<Value = Case> {
+    (graphs, any::<u64>()).prop_map(|(graph, seed)| {
+        let (inputs, params) = random_values(&graph, seed).unwrap_or_default();
+        let model = Model::of_workload(Workload { graph, params });
+        Case { model, inputs }
+    })
+}
+
+/// The type of a value and its elements in the order of rows.
+fn elements(value: &Tensor) -> String {
+    match (value.dtype().is_float(), value.to_f64s(), value.to_ints()) {
+        (true, Some(floats), _) => format!("{} {floats:?}", value.ty()),
+        (_, _, Some(integers)) => format!("{} {integers:?}", value.ty()),
+        _ => format!("{value:?}"),
     }
 }
 
@@ -176,7 +242,7 @@ pub fn assert_rule(rule: &Arc<Rule>) {
         let _ = write!(text, "{title}:\n{}", format_program(&to_program(graph)));
     }
     for (name, value) in &example.values {
-        let _ = writeln!(text, "{name} = {value:?}");
+        let _ = writeln!(text, "{name} = {}", elements(value));
     }
     let at = example
         .element
@@ -203,7 +269,14 @@ pub fn assert_equal(before: &Model, after: &Model) {
     let _ = write!(text, "before:\n{}after:\n{}", before.to_text(), after.to_text());
     if let GraphVerdict::Refuted(difference) = &report.verdict {
         for (name, value) in &difference.values {
-            let _ = writeln!(text, "{name} = {value:?}");
+            let _ = writeln!(text, "{name} = {}", elements(value));
+        }
+        if let Some(first) = &difference.first {
+            let _ = writeln!(
+                text,
+                "the first value that differs: {} ({})",
+                first.value, first.operator
+            );
         }
         let _ = write!(text, "{} before, {} after", difference.expected, difference.found);
     }
@@ -222,20 +295,24 @@ mod tests {
         #![proptest_config(tautomer_testing::random_cases(40))]
 
         #[test]
-        fn graphs_are_those_asked_for(graph in Graphs::default().operators(["add", "relu"]).ranks([2]).most(5).graphs()) {
+        fn graphs_are_those_asked_for(
+            graph in Graphs::default().operators(["add", "relu"]).ranks([2]).dtypes([DType::F32, DType::I64]).most(5).graphs()
+        ) {
             prop_assert!(graph.call_count() <= 5);
             for v in graph.ids() {
                 prop_assert!(graph.vertex(v).op().is_none_or(|op| matches!(op.name().to_string().as_str(), "add" | "relu")));
-                prop_assert!(graph.ty(v).as_tensor().is_some_and(|t| t.shape.as_ref().is_some_and(|s| s.len() == 2)));
+            }
+            for &v in graph.inputs() {
+                let ty = graph.ty(v).as_tensor().unwrap();
+                prop_assert!(ty.rank() == Some(2) && matches!(ty.dtype, DType::F32 | DType::I64));
             }
         }
 
         #[test]
-        fn optimized_graphs_are_equal((workload, inputs) in Graphs::default().most(6).workloads()) {
-            prop_assert_eq!(workload.graph.inputs().len(), inputs.len());
-            let before = Model::of_workload(workload);
-            let after = optimize_model(before.clone(), &Options::default().check(0)).unwrap().model;
-            assert_equal(&before, &after);
+        fn optimized_graphs_are_equal(case in Graphs::default().most(6).workloads()) {
+            prop_assert_eq!(case.model.inputs().count(), case.inputs.len());
+            let after = optimize_model(case.model.clone(), &Options::default().check(0)).unwrap().model;
+            assert_equal(&case.model, &after);
         }
     }
 
@@ -264,5 +341,43 @@ mod tests {
         );
         let text = panics(|| assert_equal(&a, &b));
         assert!(text.contains("before:\nfn main") && text.contains("x = "), "{text}");
+    }
+    /// A pass that is wrong about one operator.
+    fn broken(model: &Model) -> Model {
+        Model::from_text("broken", &model.to_text().replace("abs(", "relu(")).unwrap()
+    }
+
+    #[test]
+    fn counterexamples_are_shrunk_and_shown_as_programs() {
+        let strategy = Graphs::default()
+            .operators(["relu", "abs", "add"])
+            .ranks([1, 2])
+            .workloads();
+        let text = panics(|| {
+            proptest!(tautomer_testing::random_cases(200), |(case in strategy)| {
+                assert_equal(&case.model, &broken(&case.model));
+            });
+        });
+        assert!(
+            text.contains("before:\nfn main") && text.contains("the first value"),
+            "{text}"
+        );
+        let shrunk = text.split("minimal failing input").nth(1).unwrap_or_default();
+        assert_eq!(shrunk.matches("abs(").count(), 1, "{text}");
+        assert!(shrunk.contains(" = f32[") && !shrunk.contains("relu("), "{text}");
+    }
+
+    #[test]
+    fn instances_of_a_rule_are_matched_by_it() {
+        let text =
+            "rule flat(x, w: param) { conv(x, w) {..a} + conv(x, w) {..a} => conv(x, w + w) {..a} numerics real }";
+        let (rules, _) = crate::rules_of_text("my.rules", text).unwrap();
+        let strategy = instances(&rules.rules[0], &rules.examples);
+        proptest!(tautomer_testing::random_cases(16), |(case in strategy)| {
+            prop_assert_eq!(case.model.workload.params.len(), 1);
+            let options = Options::default().rules(rules.clone()).check(0);
+            let outcome = optimize_model(case.model.clone(), &options).unwrap();
+            assert_equal(&case.model, &outcome.model);
+        });
     }
 }

@@ -2,6 +2,8 @@
 //! tracing of functions, other packages' models - is written in Python beside it.
 
 mod arrays;
+mod drawn;
+mod interrupt;
 mod lent;
 mod model;
 mod optimize;
@@ -32,8 +34,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<rules::RuleSet>()?;
     module.add_class::<optimize::Optimized>()?;
     module.add_class::<session::Session>()?;
+    module.add_class::<drawn::Instances>()?;
     module.add_function(wrap_pyfunction!(cli, module)?)?;
     module.add_function(wrap_pyfunction!(explain, module)?)?;
+    module.add_function(wrap_pyfunction!(drawn::grown, module)?)?;
     module.add_function(wrap_pyfunction!(rules::format_rule_text, module)?)?;
     module.add_function(wrap_pyfunction!(optimize::optimize, module)?)?;
     module.add_function(wrap_pyfunction!(optimize::verify, module)?)?;

@@ -8,9 +8,9 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use tautomer::graph::{Graph, Node, VertexId};
 use tautomer::op::Scope;
 
-use crate::arrays;
 use crate::problems::{raised, refused};
 use crate::rules::RuleSet;
+use crate::{arrays, drawn};
 
 /// The operators that rules declare.
 fn operators(rules: Option<&RuleSet>) -> Scope {
@@ -143,6 +143,13 @@ impl Model {
     fn params(&self) -> Vec<String> {
         let graph = &self.inner.workload.graph;
         graph.params().iter().filter_map(|&v| name(graph, v)).collect()
+    }
+
+    /// Random values for the inputs by name, where inputs get these shapes.
+    fn random_inputs<'py>(&self, py: Python<'py>, shapes: Vec<String>, seed: u64) -> PyResult<Bound<'py, PyDict>> {
+        let mut model = self.inner.clone();
+        model.reshape(&shapes).map_err(|e| raised(py, &e))?;
+        drawn::inputs(py, &model, seed)
     }
 
     /// The number of operator calls.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,12 +17,10 @@ use tautomer::verify::{GraphOptions, GraphVerdict, Level};
 use tautomer::{Compared, Kind, Options, Target};
 
 use crate::arrays;
+use crate::interrupt::{TICK, interruptible};
 use crate::model::{Model, encoded};
 use crate::problems::{raised, refused};
 use crate::rules::RuleSet;
-
-/// How often Ctrl-C is looked for.
-const TICK: Duration = Duration::from_millis(50);
 
 /// The progress callback and the check for Ctrl-C; the first exception that either raises ends the work.
 #[derive(Default)]
@@ -324,15 +322,17 @@ pub(crate) fn verify<'py>(
     shapes: usize,
 ) -> PyResult<(String, Bound<'py, PyDict>)> {
     let class = class(py, numerics)?;
-    let report = py.detach(|| {
+    let (original, optimized) = (original.inner.clone(), optimized.inner.clone());
+    let work = move || {
         let options = GraphOptions {
             seed,
             shapes,
             class,
             ..GraphOptions::default()
         };
-        tautomer::verify_models(&original.inner, &optimized.inner, &options)
-    });
+        tautomer::verify_models(&original, &optimized, &options)
+    };
+    let report = interruptible(py, work, || {})?;
     let word = match &report.verdict {
         GraphVerdict::Proved(_) | GraphVerdict::ProvedAt { .. } => "proved",
         GraphVerdict::Tested { .. } => "tested",

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use pyo3::exceptions::PyInterruptedError;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use tautomer::diag::{Diagnostics, Source};
@@ -11,6 +13,8 @@ use tautomer::lang::{format_program, format_rules, parse_rules};
 use tautomer::rule::is_body;
 use tautomer::verify::{Options, Report, Subject, Verdict, verify_all};
 
+use crate::drawn::Instances;
+use crate::interrupt::interruptible;
 use crate::problems::raised;
 
 /// A checked set of rules.
@@ -81,6 +85,13 @@ impl RuleSet {
         Ok(Value::Object(out).to_string())
     }
 
+    /// Up to `most` graphs that a rule matches, the smallest ones first.
+    fn instances(&self, py: Python<'_>, rule: &str, most: usize) -> Option<Instances> {
+        let rule = self.written().find(|one| &*one.name == rule)?;
+        let graphs = py.detach(|| tautomer::verify::instances(rule, &self.inner.examples, most));
+        Some(Instances { graphs })
+    }
+
     /// Tries to prove or refute each rule; as JSON.
     #[pyo3(signature = (instances, seed, threads, progress))]
     fn verify(
@@ -93,26 +104,30 @@ impl RuleSet {
     ) -> PyResult<String> {
         let written: Vec<Arc<tautomer::rule::Rule>> = self.written().cloned().collect();
         let subjects: Vec<Subject> = Subject::of(&written, self.inner.examples.clone().into()).collect();
-        let subjects: Vec<&Subject> = subjects.iter().collect();
         let own = Options::default();
         let options = Options {
             seed,
             instances: instances.unwrap_or(own.instances),
             ..own
         };
-        let (mut done, all) = (0, subjects.len());
-        let each = |_: &Value| {
-            done += 1;
-            Python::attach(|py| {
-                py.check_signals()?;
-                if let Some(told) = &progress {
-                    told.call1(py, ("verify", done, all))?;
+        let all = subjects.len();
+        let stop = Arc::new(AtomicBool::new(false));
+        let asked = stop.clone();
+        let work = move || {
+            let subjects: Vec<&Subject> = subjects.iter().collect();
+            let mut done = 0;
+            let each = |_: &Value| {
+                done += 1;
+                if asked.load(Ordering::Relaxed) {
+                    return Err(PyInterruptedError::new_err("the work was interrupted"));
                 }
-                PyResult::Ok(())
-            })
+                let Some(told) = &progress else { return Ok(()) };
+                Python::attach(|py| told.call1(py, ("verify", done, all)).map(|_| ()))
+            };
+            let finish = |_: &Subject, report: Report| data(&report);
+            verify_all(&subjects, &options, threads, finish, each)
         };
-        let finish = |_: &Subject, report: Report| data(&report);
-        let found = py.detach(|| verify_all(&subjects, &options, threads, finish, each))?;
+        let found = interruptible(py, work, || stop.store(true, Ordering::Relaxed))??;
         Ok(Value::Array(found).to_string())
     }
 }

@@ -21,7 +21,7 @@ def make_model(size: int = 4):
         "example",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", size])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", size])],
-        [numpy_helper.from_array(np.float32(1.0), "one"), numpy_helper.from_array(weights, "w")],
+        [numpy_helper.from_array(np.array(1.0, np.float32), "one"), numpy_helper.from_array(weights, "w")],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 

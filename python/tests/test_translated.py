@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -26,7 +27,7 @@ def just_reshape():
     for place, axis in enumerate([0, 1, 3, 2]):
         nodes += [
             helper.make_node("Shape", ["x"], [f"shape{place}"]),
-            helper.make_node("Constant", [], [f"axis{place}"], value=numpy_helper.from_array(np.int64(axis))),
+            helper.make_node("Constant", [], [f"axis{place}"], value=numpy_helper.from_array(np.array(axis))),
             helper.make_node("Gather", [f"shape{place}", f"axis{place}"], [f"extent{place}"], axis=0),
             helper.make_node("Unsqueeze", [f"extent{place}"], [f"part{place}"], axes=[0]),
         ]
@@ -42,7 +43,7 @@ def test_the_translated_calls_run(tmp_path, monkeypatch):
     assert len(blocks) == 2
     monkeypatch.chdir(tmp_path)
     onnx.save(just_reshape(), "model.onnx")
-    found = {}
+    found: dict[str, Any] = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), found)
     assert found["check"] is True

@@ -1,9 +1,14 @@
 //! Verdicts in the formats that build servers read: SARIF for code review, JUnit for lists of tests.
 
+use std::path::Path;
+
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use tautomer::formats::escaped;
+
+use super::input::shown;
+use super::{Failure, Shell};
 
 /// The format of verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -17,6 +22,23 @@ pub(super) enum Format {
     Junit,
 }
 
+/// What a verdict means for a build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The verdict is as it should be.
+    Passed,
+    /// It is not.
+    Failed,
+    /// There is no verdict.
+    Error,
+}
+
+impl Outcome {
+    pub(super) fn of(passed: bool) -> Outcome {
+        if passed { Outcome::Passed } else { Outcome::Failed }
+    }
+}
+
 /// What was checked, and the outcome.
 pub(super) struct Finding {
     /// The rule, or the model.
@@ -26,8 +48,7 @@ pub(super) struct Finding {
     pub(super) line: Option<usize>,
     /// The verdict as one word.
     pub(super) verdict: &'static str,
-    /// True if the verdict is as it should be.
-    pub(super) passed: bool,
+    pub(super) outcome: Outcome,
     /// The verdict with its evidence.
     pub(super) message: String,
 }
@@ -40,6 +61,24 @@ impl Format {
             Format::Sarif => Some(format!("{:#}\n", sarif(findings))),
             Format::Junit => Some(junit(findings)),
         }
+    }
+
+    /// Reports in the format, too, what kept a command from its answer about a file: a build server reads nothing else.
+    pub(super) fn or_problems<T>(self, file: &Path, found: Result<T, Failure>, shell: &Shell) -> Result<T, Failure> {
+        if let Err(Failure::Problems(problems)) = &found {
+            let finding = Finding {
+                name: shown(file),
+                file: shown(file),
+                line: None,
+                verdict: "error",
+                outcome: Outcome::Error,
+                message: problems.render(false),
+            };
+            if let Some(text) = self.render(&[finding]) {
+                shell.result(&text)?;
+            }
+        }
+        found
     }
 }
 
@@ -57,28 +96,47 @@ fn sarif(findings: &[Finding]) -> Value {
         "version": "2.1.0",
         "runs": [{
             "tool": { "driver": { "name": "tautomer", "version": env!("CARGO_PKG_VERSION"), "rules": kinds } },
+            "invocations": [{ "executionSuccessful": findings.iter().all(|f| f.outcome != Outcome::Error) }],
             "results": results,
         }],
     })
 }
 
 fn result(finding: &Finding) -> Value {
-    let mut place = json!({ "artifactLocation": { "uri": finding.file.replace('\\', "/") } });
-    if let Some(line) = finding.line {
-        place["region"] = json!({ "startLine": line });
-    }
+    // Code review shows nothing that has no line, and a model has none of its own.
+    let place = json!({
+        "artifactLocation": { "uri": uri(&finding.file) },
+        "region": { "startLine": finding.line.unwrap_or(1) },
+    });
+    let passed = finding.outcome == Outcome::Passed;
     json!({
         "ruleId": finding.verdict,
-        "kind": if finding.passed { "pass" } else { "fail" },
-        "level": if finding.passed { "none" } else { "error" },
+        "kind": if passed { "pass" } else { "fail" },
+        "level": if passed { "none" } else { "error" },
         "message": { "text": format!("{}: {}", finding.name, finding.message.trim_end()) },
         "locations": [{ "physicalLocation": place }],
     })
 }
 
+/// A path as a URI: what is not allowed in one is written as its bytes.
+fn uri(path: &str) -> String {
+    let mut out = String::new();
+    for byte in path.replace('\\', "/").bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
 fn junit(findings: &[Finding]) -> String {
-    let failures = findings.iter().filter(|f| !f.passed).count();
-    let counts = format!("tests=\"{}\" failures=\"{failures}\" errors=\"0\"", findings.len());
+    let count = |outcome| findings.iter().filter(|f| f.outcome == outcome).count();
+    let (failures, errors) = (count(Outcome::Failed), count(Outcome::Error));
+    let counts = format!(
+        "tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\"",
+        findings.len()
+    );
     let mut out = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n<testsuite name=\"tautomer verify\" {counts}>\n"
     );
@@ -86,15 +144,13 @@ fn junit(findings: &[Finding]) -> String {
         let (file, name) = (escaped(&finding.file), escaped(&finding.name));
         let message = escaped(finding.message.trim_end());
         out.push_str(&format!("<testcase classname=\"{file}\" name=\"{name}\">\n"));
-        if finding.passed {
-            out.push_str(&format!("<system-out>{message}</system-out>\n"));
-        } else {
-            let first = message.lines().next().unwrap_or_default();
-            let kind = finding.verdict;
-            out.push_str(&format!(
-                "<failure type=\"{kind}\" message=\"{first}\">{message}</failure>\n"
-            ));
-        }
+        let first = message.lines().next().unwrap_or_default();
+        let kind = finding.verdict;
+        out.push_str(&match finding.outcome {
+            Outcome::Passed => format!("<system-out>{message}</system-out>\n"),
+            Outcome::Failed => format!("<failure type=\"{kind}\" message=\"{first}\">{message}</failure>\n"),
+            Outcome::Error => format!("<error type=\"{kind}\" message=\"{first}\">{message}</error>\n"),
+        });
         out.push_str("</testcase>\n");
     }
     out.push_str("</testsuite>\n</testsuites>\n");
@@ -111,7 +167,7 @@ mod tests {
             file: "a/b.rules".to_owned(),
             line: Some(3),
             verdict: if passed { "proved" } else { "refuted" },
-            passed,
+            outcome: Outcome::of(passed),
             message: message.to_owned(),
         };
         [
@@ -129,6 +185,7 @@ mod tests {
         let place = &results[1]["locations"][0]["physicalLocation"];
         assert_eq!(place["region"]["startLine"], 3);
         assert_eq!(place["artifactLocation"]["uri"], "a/b.rules");
+        assert_eq!(uri("a b\\ü.onnx"), "a%20b/%C3%BC.onnx");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tautomer::rule::Class;
 use tautomer::verify::{Difference, Differs, GraphOptions, GraphReport, GraphVerdict};
 use tautomer::verify_models;
 
-use super::findings::{Finding, Format};
+use super::findings::{Finding, Format, Outcome};
 use super::input;
 use super::optimize::parse_class;
 use super::verify::numbers;
@@ -55,25 +55,7 @@ pub(super) fn run(
     (seed, save): (u64, Option<&Path>),
     shell: &Shell,
 ) -> Done {
-    let [original, optimized] = [
-        input::read(files[0], None, None, shell)?,
-        input::read(files[1], None, None, shell)?,
-    ];
-    let options = GraphOptions {
-        seed,
-        shapes: args.shapes,
-        class: args.class,
-        ..GraphOptions::default()
-    };
-    let report = verify_models(&original, &optimized, &options);
-    if let GraphVerdict::Undecided(why) = &report.verdict {
-        let problem = Diagnostic::error("T0406", format!("no verdict: {why}"));
-        return Err(report
-            .notes
-            .iter()
-            .fold(problem, |problem, note| problem.note(note.clone()))
-            .into());
-    }
+    let report = format.or_problems(files[1], compared(files, args, seed, shell), shell)?;
     if let (Some(folder), GraphVerdict::Refuted(difference)) = (save, &report.verdict) {
         write(folder, difference, shell)?;
     }
@@ -82,7 +64,7 @@ pub(super) fn run(
         file: input::shown(files[1]),
         line: None,
         verdict: word(&report.verdict),
-        passed: !matches!(report.verdict, GraphVerdict::Refuted(_)),
+        outcome: Outcome::of(!matches!(report.verdict, GraphVerdict::Refuted(_))),
         message: text(&report),
     };
     if let Some(text) = format.render(&[finding]) {
@@ -96,6 +78,25 @@ pub(super) fn run(
         GraphVerdict::Refuted(_) => Err(Failure::No),
         _ => Ok(()),
     }
+}
+
+/// Reads both and compares them; having no verdict is an error.
+fn compared(files: [&Path; 2], args: &GraphArgs, seed: u64, shell: &Shell) -> Result<GraphReport, Failure> {
+    let original = input::read(files[0], None, None, shell)?;
+    let optimized = input::read(files[1], None, None, shell)?;
+    let options = GraphOptions {
+        seed,
+        shapes: args.shapes,
+        class: args.class,
+        ..GraphOptions::default()
+    };
+    let report = verify_models(&original, &optimized, &options);
+    if let GraphVerdict::Undecided(why) = &report.verdict {
+        let problem = Diagnostic::error("T0406", format!("no verdict: {why}"));
+        let notes = report.notes.iter();
+        return Err(notes.fold(problem, |problem, note| problem.note(note.clone())).into());
+    }
+    Ok(report)
 }
 
 /// Writes both graphs with the values at which they differ.

@@ -16,7 +16,7 @@ use tautomer::verify::{
     repair_all, shipped_rules, verdict_table, verify_all,
 };
 
-use super::findings::{Finding, Format};
+use super::findings::{Finding, Format, Outcome};
 use super::verdicts::{self, Locks, Progress};
 use super::{Done, Failure, Shell, counted, operators, output, validate};
 pub(super) use row::numbers;
@@ -100,7 +100,8 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         let save = args.save.as_deref();
         return validate::run(files, &args.graphs, args.format, (args.seed, save), shell);
     }
-    let subjects = load(args)?;
+    let file = args.files.first().map_or(Path::new(""), PathBuf::as_path);
+    let subjects = args.format.or_problems(file, load(args), shell)?;
     if args.check_lock {
         return verdicts::check(&subjects, args.rule.is_empty(), args.budget, shell);
     }
@@ -155,7 +156,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             None => shell.result(&verdict_table(&named))?,
         }
     }
-    if let Some(text) = args.format.render(&findings(&subjects, &rows)) {
+    if let Some(text) = args.format.render(&findings(args, &subjects, &rows)) {
         shell.result(&text)?;
     }
     if let Some(path) = &args.certificate {
@@ -197,13 +198,13 @@ fn certificates(path: &Path, subjects: &[Subject], rows: &[Row], shell: &Shell) 
 }
 
 /// The verdicts with the places of their rules.
-fn findings(subjects: &[Subject], rows: &[Row]) -> Vec<Finding> {
+fn findings(args: &Args, subjects: &[Subject], rows: &[Row]) -> Vec<Finding> {
     let one = |(subject, row): (&Subject, &Row)| Finding {
         name: subject.rule.name.to_string(),
         file: subject.source.clone(),
         line: Some(subject.rule.ast.source.line_column(subject.rule.name_span.start).0),
         verdict: row.level().word(),
-        passed: row.level() != Level::Refuted,
+        outcome: Outcome::of(row.level() != Level::Refuted && !(args.strict && row.level() == Level::Undecided)),
         message: row.text(0, false),
     };
     subjects.iter().zip(rows).map(one).collect()

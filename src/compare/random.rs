@@ -170,6 +170,11 @@ pub(crate) fn values(
     Some((inputs, all))
 }
 
+/// Random values for all inputs in order, and for all parameters, with the seed; `None` if a type has none.
+pub fn random_values(graph: &Graph, seed: u64) -> Option<(Vec<Tensor>, Params)> {
+    values(graph, &Params::default(), &mut Random::new(seed), &Extents::default())
+}
+
 /// The largest difference between two results, relative to the largest magnitude in the first; infinite if types differ
 /// or only one of the two is NaN.
 pub(crate) fn difference(a: &Tensor, b: &Tensor) -> f64 {

@@ -135,6 +135,30 @@ impl Options {
         self
     }
 
+    /// Uses only these rules and sets of rules, by name.
+    pub fn only<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.only = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Leaves out these rules and sets of rules, by name.
+    pub fn skip<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.skip.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets when to stop.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets the random seed for the inputs of the comparison.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
     /// Sets how rules are applied.
     pub fn engine(mut self, engine: Engine) -> Self {
         self.engine = engine;

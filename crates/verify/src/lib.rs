@@ -46,7 +46,7 @@ pub use self::audit::{Audit, Fault as AuditFault, Options as AuditOptions, audit
 pub use self::graphs::{
     Difference, Differs, Options as GraphOptions, Proof, Report as GraphReport, Verdict as GraphVerdict, verify_graphs,
 };
-pub use self::rule::{verify, verify_all};
+pub use self::rule::{instances, verify, verify_all};
 pub use self::suggest::{Left, Suggestion, Suggestions, Unsuggested, suggest};
 pub use self::verdict::certificate::{CERTIFICATE_HEAD, certificate};
 pub use self::verdict::level::Level;
@@ -62,6 +62,8 @@ pub use self::compare::finding::Fault;
 pub use self::compare::machine::{Limits as AuditLimits, Machine};
 #[doc(hidden)]
 pub use self::compare::sweep::{Decided, Sweep};
+#[doc(hidden)]
+pub use self::instance::grow::{Decision, Growth};
 #[doc(hidden)]
 pub use self::proof::Coverage;
 #[doc(hidden)]

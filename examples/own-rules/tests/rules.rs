@@ -1,13 +1,20 @@
 //! Every rule is right, and graphs that the rules rewrite keep their results.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
-use tautomer::testing::{Graphs, assert_equal, assert_rule};
+use tautomer::rule::Rule;
+use tautomer::testing::{Graphs, assert_equal, assert_rule, instances};
 use tautomer::{Model, Options, optimize_model, read_rules};
 
 fn rules() -> tautomer::rule::RuleSet {
     let (rules, warnings) = read_rules(&["my.rules".into()]).unwrap();
     assert!(warnings.is_empty(), "{warnings}");
     rules
+}
+
+fn rule(name: &str) -> Arc<Rule> {
+    rules().rules.into_iter().find(|rule| &*rule.name == name).unwrap()
 }
 
 #[test]
@@ -39,12 +46,16 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn optimized_graphs_are_equal(
-        (workload, _) in Graphs::default().operators(["mul", "max", "neg", "add"]).most(6).workloads()
-    ) {
-        let before = Model::of_workload(workload);
+    fn optimized_graphs_are_equal(case in Graphs::default().operators(["mul", "max", "neg", "add"]).most(6).workloads()) {
         let options = Options::default().rules(rules()).check(0);
-        let after = optimize_model(before.clone(), &options).unwrap().model;
-        assert_equal(&before, &after);
+        let after = optimize_model(case.model.clone(), &options).unwrap().model;
+        assert_equal(&case.model, &after);
+    }
+
+    #[test]
+    fn the_rule_about_magnitudes_fires_wherever_it_matches(case in instances(&rule("abs-by-max"), &rules().examples)) {
+        let optimized = optimize_model(case.model.clone(), &Options::default().rules(rules()).check(0)).unwrap();
+        prop_assert!(optimized.model.to_text().contains("abs("), "{}", optimized.model.to_text());
+        assert_equal(&case.model, &optimized.model);
     }
 }

@@ -28,3 +28,12 @@ def test_the_operator_of_ours_is_rewritten():
 def test_optimized_graphs_have_the_same_results(workload):
     graph, inputs = workload
     testing.assert_same_results(graph, tautomer.optimize(graph, rules=RULES, check=0).model, inputs)
+
+
+@settings(max_examples=20, deadline=None)
+@given(testing.instances(RULES, "abs-by-max"))
+def test_the_rule_about_magnitudes_fires_wherever_it_matches(instance):
+    graph, inputs = instance
+    result = tautomer.optimize(graph, rules=RULES, check=0)
+    assert result.graph.find("abs")
+    testing.assert_same_results(graph, result.model, inputs)

@@ -6,6 +6,7 @@ import html
 import re
 import sys
 import time
+from typing import Any
 
 
 #: A cell is narrower than a window, and its text smaller.
@@ -33,29 +34,52 @@ def framed(page: str) -> str:
 
 
 class Bar:
-    """A line that shows the stage and the time: tqdm's, if that package is there, and plain text otherwise."""
+    """A line that shows the stage and the time, and how far it is where that is known: tqdm's, if that package is there,
+    and one that looks like it otherwise."""
 
     def __init__(self) -> None:
-        self.begin = time.monotonic()
+        self._begin = time.monotonic()
+        self._bar: Any = None
+        self._of: int | None = None
+        self._tqdm: Any = None
         try:
             from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
 
-            self._bar = tqdm(bar_format="{desc} {elapsed}")
+            self._tqdm = tqdm
         except ImportError:
-            self._bar = None
+            pass
 
     def told(self, stage: str, done: int | None, of: int | None) -> None:
         """Shows another stage, or how far it is."""
-        count = "" if done is None else f": {done}" + ("" if of is None else f" of {of}")
-        if self._bar is not None:
-            self._bar.set_description_str(f"{stage}{count}")
+        if self._tqdm is None:
+            seconds = int(time.monotonic() - self._begin)
+            print(f"\r{drawn(stage, done, of, seconds)}\x1b[K", end="", file=sys.stderr, flush=True)
+            return
+        if self._bar is None or of != self._of:
+            self.close()
+            form = {"bar_format": "{desc} {elapsed}"} if of is None else {"total": of}
+            self._bar, self._of = self._tqdm(**form), of
+        if of is None:
+            self._bar.set_description_str(stage if done is None else f"{stage}: {done}")
         else:
-            seconds = time.monotonic() - self.begin
-            print(f"\r{stage}{count} {seconds:.0f} s\x1b[K", end="", file=sys.stderr, flush=True)
+            self._bar.set_description(stage, refresh=False)
+            self._bar.n = done or 0
+            self._bar.refresh()
 
     def close(self) -> None:
         """Ends the line."""
         if self._bar is not None:
             self._bar.close()
-        else:
+            self._bar = None
+        elif self._tqdm is None:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def drawn(stage: str, done: int | None, of: int | None, seconds: int) -> str:
+    """The line of a stage as tqdm draws it: with a bar if the number of its items is known."""
+    elapsed = f"{seconds // 60:02}:{seconds % 60:02}"
+    if not of:
+        return f"{stage} {elapsed}" if done is None else f"{stage}: {done} {elapsed}"
+    part = min((done or 0) / of, 1.0)
+    full = int(10 * part)
+    return f"{stage}: {100 * part:3.0f}%|{'█' * full}{' ' * (10 - full)}| {done or 0}/{of} [{elapsed}]"

@@ -9,10 +9,12 @@ from typing import Any
 
 from . import _core
 from ._cost import Cost, asked
-from ._errors import lines
+from ._errors import Error, lines
 from ._graph import Graph
 from ._model import answer, read
 from ._rules import Rules
+from ._session import Session
+from ._verify import are_close
 
 #: Called with the name of a stage, how many items of it are done, and of how many, as far as they are known.
 Progress = Callable[[str, "int | None", "int | None"], None]
@@ -208,6 +210,36 @@ class Result:
         return f"<tautomer.Result: {before} -> {after} nodes, {self.report['class']}>"
 
 
+#: Arguments of `onnxsim.simplify` with the values that ask for nothing that is not done here anyway; `...` for any.
+_ASKS_NOTHING: dict[str, Any] = {
+    "dynamic_input_shape": ...,
+    "include_subgraph": ...,
+    "import_custom_schemas": ...,
+    "certify": ...,
+    "custom_lib": None,
+    "unused_output": None,
+    "tensor_size_threshold": "1.5GB",
+    "mutable_initializer": False,
+    "initializers_as_constants": True,
+    "inline_functions": False,
+    "extra_optimizers": None,
+    "custom_rewriter": None,
+    "function_rewrite_rules": None,
+    "check_atol": ...,
+    "input_fill": "random",
+    "providers": None,
+    "gemm_fusion_backend": "ort_cpu",
+    "profile": None,
+    "ort_profile": None,
+    "merge_ort_profile": False,
+    "external_data_threshold": "100MB",
+    "range_opt": False,
+    "check_hazards": False,
+    "check_gradients": False,
+    "gradient_precision": "fp32",
+}
+
+
 def simplify(
     model: Any,
     check_n: int = 0,
@@ -218,36 +250,76 @@ def simplify(
     skipped_optimizers: Sequence[str] | None = None,
     skip_constant_folding: bool = False,
     skip_shape_inference: bool = False,
+    input_data: Mapping[str, Any] | None = None,
+    *,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
     target_opset_version: int | None = None,
+    check_rtol: float = 1e-4,
+    output_path: str | os.PathLike[str] | None = None,
     **others: Any,
 ) -> tuple[Any, bool]:
-    """Simplifies a model with the arguments of `onnxsim.simplify`; returns the model and whether it was checked.
+    """Simplifies a model with the arguments of `onnxsim.simplify`; returns the model and whether it passed the check.
 
-    `check_n` is the number of random inputs to compare on, and with 0 the second value is always true. Shapes are
-    inferred in any case. Arguments that have no meaning here raise `TypeError`.
+    `check_n` is the number of random inputs to compare on, of `test_input_shapes` if these are given, and with
+    `input_data` the comparison is on that. Without a comparison the second value is true. If the result is wrong, it is
+    false, and the model is the one that was given. `skipped_optimizers` are names of rules here. Shapes are inferred in
+    any case. Other arguments of onnxsim are accepted if they ask for nothing that is not done here anyway, and are a
+    `TypeError` otherwise.
 
     >>> import tautomer
     >>> model, ok = tautomer.simplify("fn main(x: f32[2]) { relu(relu(x)) }", check_n=1)
     >>> model.call_count, ok
     (1, True)
     """
-    if others:
-        raise TypeError(f"simplify() has no argument {sorted(others)[0]!r}: tautomer.optimize has more of them")
+    for name, value in others.items():
+        if name not in _ASKS_NOTHING:
+            raise TypeError(f"simplify() has no argument {name!r}: tautomer.optimize has more of them")
+        if _ASKS_NOTHING[name] not in (..., value):
+            raise TypeError(f"simplify() cannot do what {name}={value!r} asks for")
     skip = list(skipped_optimizers or [])
     if skip_fuse_bn:
         skip += [name for name in Rules("built-in").names if "batch-norm" in name]
-    result = optimize(
-        model,
-        shapes=overwrite_input_shapes or test_input_shapes,
-        target=target_opset_version,
-        check=check_n,
-        skip=skip,
-        only=None if perform_optimization else [],
-        fold=not skip_constant_folding,
-        explain=False,
-    )
+    own_inputs = input_data is not None or test_input_shapes is not None
+    try:
+        result = optimize(
+            model,
+            shapes=overwrite_input_shapes or input_shapes,
+            target=target_opset_version,
+            check=0 if own_inputs else check_n,
+            skip=skip,
+            only=None if perform_optimization else [],
+            fold=not skip_constant_folding,
+            explain=False,
+        )
+    except Error as error:
+        if error.code == "T0410":
+            return model, False
+        raise
     check = result.report["check"]
-    return result.model, check_n == 0 or (check is not None and check["runs"] > 0)
+    ok = check_n == 0 or own_inputs or check["runs"] > 0
+    if own_inputs:
+        ok = _agrees(model, result, input_data, test_input_shapes or {}, max(check_n, int(input_data is not None)), check_rtol)
+    if output_path is not None and ok:
+        result.save(output_path)
+    return (result.model if ok else model), ok
+
+
+def _agrees(
+    model: Any,
+    result: "Result",
+    data: Mapping[str, Any] | None,
+    shapes: Mapping[str, Sequence[int]],
+    runs: int,
+    allowed: float,
+) -> bool:
+    """Whether both models have the same results for the inputs, or for random ones of the shapes."""
+    original = Graph(model)
+    for seed in range(runs):
+        inputs = dict(data or original._core.random_inputs(shape_texts(shapes), seed))
+        both = zip(Session(original).run(inputs).values(), Session(result.graph).run(inputs).values())
+        if not all(are_close(a, b, allowed) for a, b in both):
+            return False
+    return True
 
 
 def audit(model: Any, rules: Any = None, **options: Any) -> dict[str, Any]:

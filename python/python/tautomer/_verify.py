@@ -41,6 +41,17 @@ class Verdict:
         return "\n".join(lines)
 
 
+def are_close(a: np.ndarray, b: np.ndarray, allowed: float) -> bool:
+    """Whether two results are equal within `allowed` of the largest number of the first."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind not in "fiu":
+        return bool(np.array_equal(a, b))
+    finite = np.abs(a[np.isfinite(a)]) if a.dtype.kind == "f" else np.abs(a)
+    scale = max(float(finite.max(initial=0)), 1e-30)
+    return bool(np.allclose(a, b, rtol=0, atol=allowed * scale, equal_nan=True))
+
+
 def verify(original: Any, optimized: Any, *, numerics: str = "real", seed: int = 0, shapes: int = 4) -> Verdict:
     """Checks whether a model is equal to its original, whatever tool produced it: by proof if possible, else on data.
 

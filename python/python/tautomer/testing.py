@@ -13,132 +13,124 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import _core
 from ._graph import Graph
 from ._rule import Rule
 from ._rules import LEVELS, Rules
 from ._session import Session
-from ._verify import verify
+from ._verify import are_close, verify
 
-#: Operators of one operand that keep its type.
-UNARY = ("relu", "neg", "abs", "sigmoid", "tanh", "exp", "sqrt", "floor")
-#: Operators of two operands that broadcast.
-BINARY = ("add", "sub", "mul", "div", "max", "min")
-#: Operators that reduce or move axes, with the attributes they are drawn with.
-OTHER = ("reduce_sum", "reduce_max", "softmax", "transpose", "concat", "matmul")
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+#: A graph and values for its inputs, by name.
+Case = tuple[Graph, dict[str, np.ndarray]]
+
+#: The operators of graphs unless others are chosen: no values of theirs are ill-conditioned.
+OPERATORS = (
+    *("relu", "neg", "abs", "sigmoid", "tanh", "add", "sub", "mul", "max", "min", "softmax", "transpose", "concat"),
+    *("matmul", "split", "reshape", "slice", "pad", "reduce_sum", "reduce_max", "where"),
+)
+
+#: The graphs that a rule matches from which `instances` draws.
+INSTANCES = 100
 
 
 def graphs(
     *,
-    operators: tuple[str, ...] = UNARY + BINARY + OTHER,
-    ranks: tuple[int, ...] = (1, 2, 3),
-    dtypes: tuple[str, ...] = ("f32",),
+    operators: Sequence[str] = OPERATORS,
+    ranks: Sequence[int] = (1, 2, 3),
+    dtypes: Sequence[str] = ("f32",),
     most: int = 12,
-) -> Any:
-    """Programs of up to `most` calls of the operators, over inputs of these ranks and element types, as graphs."""
-    return _programs(operators, ranks, dtypes, most).map(lambda drawn: Graph(drawn[0]))
+) -> SearchStrategy[Graph]:
+    """Graphs of up to `most` calls of the operators, over inputs `x` and `y` of these ranks and element types.
+
+    A call is one of earlier values, and of parameters with shapes that fit, such as the kernel of a convolution;
+    attributes are drawn too. Any operator of the table may be chosen: `tautomer ops list`.
+
+    >>> from tautomer import testing
+    >>> from hypothesis import find
+    >>> convolutions = testing.graphs(operators=("conv",), ranks=(4,), most=2)
+    >>> found = find(convolutions, lambda graph: len(graph.params) > 0)
+    >>> {node.op for node in found if node.kind == "call"}
+    {'conv'}
+    """
+    return _grown(operators, ranks, dtypes, most).map(lambda case: case[0])
 
 
 def workloads(
     *,
-    operators: tuple[str, ...] = UNARY + BINARY + OTHER,
-    ranks: tuple[int, ...] = (1, 2, 3),
-    dtypes: tuple[str, ...] = ("f32",),
+    operators: Sequence[str] = OPERATORS,
+    ranks: Sequence[int] = (1, 2, 3),
+    dtypes: Sequence[str] = ("f32",),
     most: int = 12,
-) -> Any:
+) -> SearchStrategy[Case]:
     """Graphs with values for their inputs, by name; the arguments are those of `graphs`."""
+    return _grown(operators, ranks, dtypes, most)
+
+
+def instances(rule: Rule | Rules | str, name: str | None = None) -> SearchStrategy[Case]:
+    """Graphs that a rule matches as a whole, with values for their inputs by name; `name` chooses among several rules.
+
+    >>> import tautomer
+    >>> from hypothesis import given, settings
+    >>> from tautomer import testing
+    >>> RULE = "rule twice(x) { relu(relu(x)) => relu(x) where x.rank > 1 }"
+    >>> @settings(max_examples=10, derandomize=True, deadline=None)
+    ... @given(testing.instances(RULE))
+    ... def the_rule_fires(case):
+    ...     graph, inputs = case
+    ...     result = tautomer.optimize(graph, rules=RULE)
+    ...     assert result.report["vertices"] == [2, 1]
+    ...     testing.assert_same_results(graph, result.model, inputs)
+    >>> the_rule_fires()
+    """
     from hypothesis import strategies as st
 
-    def valued(drawn: tuple[tuple[str, dict[str, tuple[str, tuple[int, ...]]]], int]) -> tuple[Graph, dict[str, Any]]:
-        (text, inputs), seed = drawn
-        return Graph(text), _values(inputs, seed)
-
-    return st.tuples(_programs(operators, ranks, dtypes, most), st.integers(0, 2**16)).map(valued)
-
-
-_NUMPY = {"f32": "float32", "f64": "float64", "i64": "int64", "i32": "int32"}
-
-
-def _values(inputs: dict[str, tuple[str, tuple[int, ...]]], seed: int) -> dict[str, np.ndarray]:
-    random = np.random.default_rng(seed)
-    out = {}
-    for name, (dtype, shape) in inputs.items():
-        values = random.uniform(-2, 2, shape) if dtype.startswith("f") else random.integers(0, 4, shape)
-        out[name] = values.astype(_NUMPY[dtype])
-    return out
+    rules = Rules(rule)
+    if name is None:
+        if len(rules) != 1:
+            raise ValueError(f"there are {len(rules)} rules: choose one by its name")
+        name = rules.names[0]
+    found = rules._core.instances(name, INSTANCES)
+    if found is None:
+        raise KeyError(name)
+    if found.count() == 0:
+        raise ValueError(f"no graph was found that the rule {name} matches")
+    return st.builds(lambda place, seed: _case(*found.draw(place, seed)), st.integers(0, found.count() - 1), _seeds())
 
 
-def _programs(operators: tuple[str, ...], ranks: tuple[int, ...], dtypes: tuple[str, ...], most: int) -> Any:
+def _seeds() -> SearchStrategy[int]:
     from hypothesis import strategies as st
 
-    unknown = set(operators) - set(UNARY + BINARY + OTHER)
-    if unknown:
-        raise ValueError(f"no programs are drawn with {sorted(unknown)[0]!r}: known are {UNARY + BINARY + OTHER}")
-    if set(dtypes) - set(_NUMPY):
-        raise ValueError(f"element types are {sorted(_NUMPY)}")
-
-    @st.composite
-    def programs(draw: Any) -> tuple[str, dict[str, tuple[str, tuple[int, ...]]]]:
-        dtype = draw(st.sampled_from(dtypes))
-        rank = draw(st.sampled_from(ranks))
-        shape = tuple(draw(st.integers(1, 3)) for _ in range(rank))
-        inputs = {"x": (dtype, shape), "y": (dtype, shape)}
-        # Values with their shapes; a call uses some of the last ones more often than the first.
-        pool: list[tuple[str, tuple[int, ...]]] = [(name, shape) for name, (_, shape) in inputs.items()]
-        lines = []
-        for i in range(draw(st.integers(1, most))):
-            op = draw(st.sampled_from(operators))
-            if not dtype.startswith("f") and op in ("sigmoid", "tanh", "exp", "sqrt", "floor", "div", "softmax"):
-                continue
-            (a, of_a), (b, of_b) = draw(st.sampled_from(pool[::-1])), draw(st.sampled_from(pool[::-1]))
-            made = _call(op, a, of_a, b, of_b, draw)
-            if made is not None:
-                lines.append(f"  let v{i} = {made[0]};")
-                pool.append((f"v{i}", made[1]))
-        header = ", ".join(f"{name}: {kind}[{', '.join(map(str, of))}]" for name, (kind, of) in inputs.items())
-        body = "\n".join([*lines, f"  {pool[-1][0]}"])
-        return f"fn main({header}) {{\n{body}\n}}\n", inputs
-
-    return programs()
+    return st.integers(0, 2**16 - 1)
 
 
-def _call(op: str, a: str, of_a: tuple[int, ...], b: str, of_b: tuple[int, ...], draw: Any) -> Any:
-    """A call with the shape of its result; nothing where the operands do not fit."""
+def _case(model: _core.Model, inputs: dict[str, np.ndarray]) -> Case:
+    return Graph._of(model), inputs
+
+
+def _grown(
+    operators: Sequence[str], ranks: Sequence[int], dtypes: Sequence[str], most: int
+) -> SearchStrategy[Case]:
     from hypothesis import strategies as st
 
-    # Values stay where the operator is not ill-conditioned.
-    if op == "exp":
-        return f"exp(min({a}, 4.0))", of_a
-    if op == "sqrt":
-        return f"sqrt(abs({a}) + 1.0)", of_a
-    if op in UNARY:
-        return f"{op}({a})", of_a
-    if op == "div":
-        return (f"{a} / (abs({b}) + 1.0)", of_a) if of_a == of_b else None
-    if op in BINARY:
-        return (f"{op}({a}, {b})", of_a) if of_a == of_b else None
-    if op == "concat":
-        joined = (of_a[0] + of_b[0], *of_a[1:]) if of_a and of_b else None
-        if joined is None or of_a[1:] != of_b[1:] or joined[0] > 12:
-            return None
-        return f"concat({a}, {b}) {{axis = 0}}", joined
-    if op == "matmul":
-        if len(of_a) == 2 and len(of_b) == 2 and of_a[1] == of_b[0]:
-            return f"matmul({a}, {b})", (of_a[0], of_b[1])
-        return None
-    if not of_a:
-        return None
-    axis = draw(st.integers(0, len(of_a) - 1))
-    if op == "softmax":
-        return f"softmax({a}) {{axis = {axis}}}", of_a
-    if op == "transpose":
-        perm = draw(st.permutations(range(len(of_a))))
-        return f"transpose({a}) {{perm = {list(perm)}}}", tuple(of_a[i] for i in perm)
-    kept = tuple(1 if i == axis else n for i, n in enumerate(of_a))
-    return f"{op}({a}) {{axes = [{axis}], keepdims = true}}", kept
+    # The first of what is chosen among is the simplest to Hypothesis.
+    rank = st.sampled_from(list(ranks))
+    shape = rank.flatmap(lambda n: st.lists(st.integers(1, 3), min_size=n, max_size=n))
+    decisions = st.lists(st.tuples(_seeds(), _seeds(), _seeds()), min_size=1, max_size=most)
+    names = list(operators)
+    # Names that are wrong are an error where the strategy is made.
+    _core.grown(names, dtypes[0], [], [], 0)
+    return st.builds(
+        lambda dtype, shape, decisions, seed: _case(*_core.grown(names, dtype, shape, decisions, seed)),
+        *(st.sampled_from(list(dtypes)), shape, decisions, _seeds()),
+    )
 
 
 def assert_rule(rule: Rule | Rules | str, *, verdict: str = "tested", **options: Any) -> None:
@@ -176,7 +168,5 @@ def assert_same_results(original: Any, optimized: Any, inputs: dict[str, Any], *
     if len(first) != len(second):
         raise AssertionError(f"{len(first)} results, and {len(second)}\n{programs}")
     for a, b in zip(first, second):
-        finite = np.abs(a[np.isfinite(a)]) if a.dtype.kind == "f" else np.abs(a)
-        scale = max(float(finite.max(initial=0)), 1e-30)
-        if a.shape != b.shape or not np.allclose(a, b, rtol=0, atol=allowed * scale, equal_nan=True):
+        if not are_close(a, b, allowed):
             raise AssertionError(f"{a!r}\nis not\n{b!r}\nfor {inputs!r}\n{programs}")

@@ -1,6 +1,8 @@
 //! The two sides of a rule at an instance, as graphs.
 
-use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::data;
 use super::element::{ElementMismatch, discrete_mismatch};
@@ -86,6 +88,23 @@ pub(super) fn output_mismatch<S: std::fmt::Debug>(
         _ => DType::F32,
     };
     discrete_mismatch(dtype, a, b)
+}
+
+/// The graph with a name of its own for each leaf: members of a comprehension share one.
+pub(crate) fn with_own_names(graph: &Graph) -> Graph {
+    let mut out = graph.clone();
+    let mut taken: FxHashSet<Arc<str>> = FxHashSet::default();
+    for v in data::leaves(graph) {
+        let name = graph.vertex(v).name.clone().unwrap_or_else(|| "x".into());
+        let numbered = (1..).map(|i| format!("{name}{i}").into());
+        let free = std::iter::once(name.clone())
+            .chain(numbered)
+            .find(|n| !taken.contains(n));
+        let name = free.unwrap_or(name);
+        taken.insert(name.clone());
+        out.vertex_mut(v).name = Some(name);
+    }
+    out
 }
 
 /// The graph of one side, as a program of its own.

@@ -2,6 +2,7 @@
 
 pub(crate) mod coincide;
 pub(crate) mod extents;
+pub(crate) mod grow;
 mod legalize;
 pub(crate) mod mutate;
 pub(crate) mod probe;

@@ -3,6 +3,7 @@
 mod all;
 #[cfg(test)]
 mod evidence_tests;
+mod matched;
 mod probes;
 mod reached;
 pub(crate) mod search;
@@ -29,6 +30,7 @@ use tautomer_rule::{Example, PatternNode, Rule};
 
 pub(crate) use self::all::in_order;
 pub use self::all::verify_all;
+pub use self::matched::instances;
 
 /// Verifies a rule; `examples` are those of its file.
 ///

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
-
 use crate::compare::data;
 use crate::compare::finding::{Fault, WrongInstance};
-use crate::compare::sides::{one_side, without_inputs};
+use crate::compare::sides::{one_side, with_own_names, without_inputs};
 use crate::compare::sweep::Decided;
 use crate::proof::Coverage;
 use tautomer_graph::{Graph, Params, VertexId, Workload};
@@ -124,19 +122,7 @@ impl Counterexample {
 /// The counterexample that an instance is: its leaves get names of their own.
 pub(crate) fn counterexample(found: WrongInstance) -> Counterexample {
     let WrongInstance { sides, mismatch, .. } = found;
-    let mut graph = sides.graph.clone();
-    // Members of a comprehension share one name.
-    let mut taken: FxHashSet<Arc<str>> = FxHashSet::default();
-    for v in data::leaves(&sides.graph) {
-        let name = graph.vertex(v).name.clone().unwrap_or_else(|| "x".into());
-        let numbered = (1..).map(|i| format!("{name}{i}").into());
-        let free = std::iter::once(name.clone())
-            .chain(numbered)
-            .find(|n| !taken.contains(n));
-        let name = free.unwrap_or(name);
-        taken.insert(name.clone());
-        graph.vertex_mut(v).name = Some(name);
-    }
+    let graph = with_own_names(&sides.graph);
     let target: &[_] = sides.target.as_ref().map_or(&[], Vec::as_slice);
     let named = |v: VertexId| Some((graph.vertex(v).name.clone()?, mismatch.values.get(&v)?.clone()));
     Counterexample {
