@@ -12,7 +12,7 @@ use tautomer::graph::{
 };
 use tautomer::lang::{format_program, parse_program, parse_rules};
 use tautomer::pipeline::{Engine, Options, optimize};
-use tautomer::rewrite::{Explored, Limits};
+use tautomer::rewrite::{Explored, Limits, encode, saturate};
 use tautomer::rule::{Class, Rule, composite_rules, library, library_set, load_rules};
 use tautomer::tensor::{DType, Tensor, Type};
 use tautomer::verify::{AuditOptions, audit};
@@ -340,6 +340,31 @@ fn wrong_rules_are_found() {
         });
         assert!(found, "{wrong}");
     }
+}
+
+/// Forms that other rules make are matched by rules with several outputs if all others are parts of the first, and only
+/// by those: the results of the others match again with each other.
+#[test]
+fn outputs_inside_the_first_are_found_in_every_round() {
+    let rules = "/// Signs do not matter.
+rule first(x) { abs(neg(x)) => abs(x) }
+/// A second output that is a part of the first.
+rule inside(x) { let t = abs(exp(x)); (relu(t), t) => let u = exp(x); (u, u + 0) }
+/// A second output that is found by way of a part of the first.
+rule beside(x) { let t = abs(exp(x)); (relu(t), sin(t)) => let u = exp(x); (u, sin(u)) }
+";
+    let source = Arc::new(Source::new("nested.rules", rules));
+    let rules = parse_rules(source)
+        .and_then(load_rules)
+        .unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let graph = parse("fn main(x: f32[3]) { let t = abs(neg(exp(x))); (relu(t), sin(t)) }");
+    let saturation = saturate(&mut encode(&graph), &rules.rules, Limits::default());
+    let applied: Vec<(&str, usize)> = saturation
+        .rules
+        .iter()
+        .map(|(rule, r)| (&*rule.name, r.applied))
+        .collect();
+    assert_eq!(applied, [("first", 1), ("inside", 1), ("beside", 0)]);
 }
 
 /// Parses, prints, optimizes in two rounds and runs, before and after, on a thread with a normal stack.

@@ -82,6 +82,8 @@ def normalizations():
     case("SkipSimplifiedLayerNormalization", 1e-3 * f(2, 3, 8), 1e-3 * f(2, 3, 8), f(8))
     case("SkipSimplifiedLayerNormalization", f(2, 3, 8), f(2, 3, 8), f(8), f(8), outputs=(0, 3), epsilon=0.1)
     case("SkipSimplifiedLayerNormalization", f(2, 3, 8), f(3, 8), f(8), f(8), outputs=(0, 3), epsilon=0.1)
+    case("SkipLayerNormalization", f(6, 8), f(6, 8), f(8), f(8), f(8), outputs=(0, 3))
+    case("SkipSimplifiedLayerNormalization", f(6, 8), f(6, 8), f(8), f(8), outputs=(0, 3))
     # In the default domain, which has no operator of that name.
     case("SimplifiedLayerNormalization", f(2, 3, 8), f(8), domain="")
     case("SimplifiedLayerNormalization", f(2, 3, 8), f(8), domain="", axis=-1, epsilon=0.1, stash_type=1)

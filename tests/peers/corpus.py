@@ -4,10 +4,11 @@
 
 Exports the architectures of corpus_models.py by torch's TorchScript exporter and its dynamo exporter at several opsets
 to DIR (kept: what is there is not exported again), optimizes each model by Tautomer in standard operators (`tautomer`)
-and with ONNX Runtime's operators too (`contrib`), by onnxslim, onnxsim, onnxscript's `optimize_for_ort` and
+and for ONNX Runtime with its own operators (`contrib`), by onnxslim, onnxsim, onnxscript's `optimize_for_ort` and
 `onnxruntime.transformers`, and prints nodes as viewers count them (`Constant` not counted, subgraphs counted), `x` for a
 tool that fails, `!` after a result that differs from the original's, `~` after one that Tautomer changes again in a
-second run. The last lines are geometric means of the ratios to the original, by exporter and by family.
+second run. The last lines are geometric means of the ratios to the original, by exporter and by family, and of both
+columns of Tautomer to the best of the other tools for each model.
 
     python3 -m venv VENV && VENV/bin/pip install -r corpus_requirements.txt
     TAUTOMER=target/release/tautomer VENV/bin/python tests/peers/corpus.py --models DIR
@@ -32,7 +33,7 @@ PEERS = ["onnxslim", "onnxsim", "optimize_for_ort", "ort_transformers"]
 # Options of each of Tautomer's columns.
 OWN = {
     "tautomer": ["--opset", "23"],
-    "contrib": ["--opset", "23", "--rules", "onnxruntime"],
+    "contrib": ["--target", "onnxruntime"],
 }
 # The type of onnxruntime.transformers for each architecture; others are optimized as "bert".
 MODEL_TYPES = {
@@ -288,6 +289,25 @@ def main():
         if rows:
             means = [mean([(made[tool][0] or before) / before for before, made in rows]) for tool in tools]
             print(f"{group:<32}{len(rows):>7}" + "".join(f"{value:>18.3f}" for value in means))
+    against_best(table, [tool for tool in tools if tool in OWN], [tool for tool in tools if tool not in OWN])
+
+
+def against_best(table, own, peers):
+    """Prints Tautomer's nodes over the fewest that another tool leaves, where more are left, and the exports that end
+    furthest apart for each architecture."""
+    for tool in own:
+        pairs = []
+        for name, exporter, _, made in table:
+            others = [made[peer][0] for peer in peers if made[peer][0]]
+            if others and made[tool][0]:
+                pairs.append((f"{name}.{exporter}", made[tool][0], min(others)))
+        if pairs:
+            more = [f"{stem} {ours} > {best}" for stem, ours, best in pairs if ours > best]
+            print(f"{tool} / best of the others: {mean([ours / best for _, ours, best in pairs]):.3f}; more in {more}")
+        names = dict.fromkeys(name for name, *_ in table)
+        counts = {n: [made[tool][0] for name, _, _, made in table if name == n and made[tool][0]] for n in names}
+        apart = {n: max(c) / min(c) for n, c in counts.items() if c and max(c) > 1.1 * min(c)}
+        print(f"{tool}: exports over 10 % apart: " + ", ".join(f"{n} {ratio:.2f}" for n, ratio in apart.items()))
 
 
 if __name__ == "__main__":

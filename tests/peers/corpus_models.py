@@ -101,7 +101,7 @@ def gpt2(attention="sdpa", masked=True):
     return of_text(transformers.GPT2LMHeadModel(config), ("logits",), masked=masked, use_cache=False)
 
 
-def gpt2_past():
+def with_past(name, **more):
     """One step of generation: keys and values of the past are inputs, those of past and present are results."""
 
     class Step(nn.Module):
@@ -117,14 +117,15 @@ def gpt2_past():
             layers = made.past_key_values.layers
             return (made.logits, *(tensor for layer in layers for tensor in (layer.keys, layer.values)))
 
-    config = transformers.LlamaConfig(**{**GROUPED, "use_cache": True})
+    config = getattr(transformers, name + "Config")(**{**GROUPED, "use_cache": True, **more})
+    heads = getattr(config, "num_key_value_heads", config.num_attention_heads)
     inputs = {"input_ids": tokens(length=1), "attention_mask": torch.ones(BATCH, 6, dtype=torch.int64)}
     axes = {"input_ids": {0: "batch"}, "attention_mask": {0: "batch", 1: "total"}}
     for layer in range(2):
         for part in ("key", "value"):
-            inputs[f"past_{part}_{layer}"] = torch.randn(BATCH, 2, 5, 8)
+            inputs[f"past_{part}_{layer}"] = torch.randn(BATCH, heads, 5, 8)
             axes[f"past_{part}_{layer}"] = {0: "batch", 2: "past"}
-    return Step(randomized(transformers.LlamaForCausalLM(config))), inputs, axes
+    return Step(randomized(getattr(transformers, name + "ForCausalLM")(config))), inputs, axes
 
 
 def two_texts(model):
@@ -187,6 +188,39 @@ def clip():
     axes = {"input_ids": SEQUENCE, "attention_mask": SEQUENCE, "pixel_values": {0: "images"}}
     model = randomized(transformers.CLIPModel(config))
     return Outputs(model, list(inputs), ("logits_per_image", "text_embeds", "image_embeds")), inputs, axes
+
+
+def siglip():
+    config = transformers.SiglipVisionConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=32, patch_size=8
+    )
+    return of_images(transformers.SiglipVisionModel(config), ("last_hidden_state", "pooler_output"))
+
+
+def dinov2():
+    config = transformers.Dinov2Config(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, mlp_ratio=2, image_size=32, patch_size=8
+    )
+    return of_images(transformers.Dinov2Model(config))
+
+
+def segformer():
+    config = transformers.SegformerConfig(
+        num_encoder_blocks=2, depths=[1, 1], sr_ratios=[2, 1], hidden_sizes=[16, 32], num_attention_heads=[2, 4],
+        patch_sizes=[7, 3], strides=[4, 2], mlp_ratios=[2, 2], decoder_hidden_size=16,
+    )
+    return of_images(transformers.SegformerForSemanticSegmentation(config), ("logits",))
+
+
+def wav2vec2():
+    config = transformers.Wav2Vec2Config(
+        vocab_size=32, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+        conv_dim=[16, 16], conv_stride=[5, 2], conv_kernel=[10, 3], num_conv_pos_embeddings=8,
+        num_conv_pos_embedding_groups=2,
+    )
+    sound = torch.randn(BATCH, 400, generator=torch.Generator().manual_seed(2))
+    model = Outputs(randomized(transformers.Wav2Vec2ForCTC(config)), ["input_values"], ("logits",))
+    return model, {"input_values": sound}, {"input_values": {0: "batch"}}
 
 
 def swin():
@@ -283,24 +317,55 @@ ARCHITECTURES = {
     "roberta": lambda: encoder("Roberta", pad_token_id=1),
     "albert": lambda: encoder("Albert", embedding_size=16),
     "electra": lambda: encoder("Electra", embedding_size=32),
+    "mpnet": lambda: encoder("MPNet", "eager"),
+    "deberta": lambda: encoder("DebertaV2", "eager", relative_attention=True, pos_att_type=["p2c", "c2p"]),
+    "modernbert": lambda: encoder("ModernBert", pad_token_id=0, cls_token_id=1, sep_token_id=2, local_attention=4),
     "gpt2": gpt2,
     "gpt2-eager": lambda: gpt2("eager"),
     "llama": lambda: decoder("Llama"),
     "llama-eager": lambda: decoder("Llama", "eager"),
     "llama-unmasked": lambda: decoder("Llama", masked=False),
-    "llama-past": gpt2_past,
+    "llama-past": lambda: with_past("Llama"),
+    "qwen3-past": lambda: with_past("Qwen3", head_dim=8),
+    "gpt-neox-past": lambda: with_past("GPTNeoX", num_key_value_heads=4),
     "mistral": lambda: decoder("Mistral", sliding_window=4, head_dim=8),
     "qwen2": lambda: decoder("Qwen2"),
     "qwen3": lambda: decoder("Qwen3", head_dim=8),
     "gemma": lambda: decoder("Gemma", head_dim=8),
     "gemma2": lambda: decoder("Gemma2", "eager", head_dim=8, sliding_window=4),
     "phi": lambda: decoder("Phi", partial_rotary_factor=0.5),
+    "phi3": lambda: decoder("Phi3"),
+    "gemma3": lambda: of_text(
+        transformers.Gemma3ForCausalLM(transformers.Gemma3TextConfig(**GROUPED, head_dim=8, sliding_window=4)),
+        ("logits",), use_cache=False,
+    ),
+    "olmo2": lambda: decoder("Olmo2"),
+    "cohere": lambda: decoder("Cohere"),
+    "starcoder2": lambda: decoder("Starcoder2", sliding_window=None),
+    "mixtral": lambda: decoder("Mixtral", num_local_experts=2, num_experts_per_tok=1),
+    "gpt-neox": lambda: decoder("GPTNeoX"),
+    "gptj": lambda: of_text(
+        transformers.GPTJForCausalLM(
+            transformers.GPTJConfig(vocab_size=96, n_embd=32, n_layer=2, n_head=4, n_positions=64, rotary_dim=4)
+        ),
+        ("logits",), use_cache=False,
+    ),
+    "opt": lambda: decoder("OPT", ffn_dim=64, word_embed_proj_dim=32),
+    "bloom": lambda: of_text(
+        transformers.BloomForCausalLM(transformers.BloomConfig(vocab_size=96, hidden_size=32, n_layer=2, n_head=4)),
+        ("logits",), use_cache=False,
+    ),
+    "falcon": lambda: decoder("Falcon", alibi=False, new_decoder_architecture=False),
     "t5": t5,
     "t5-gated": lambda: t5(True),
     "bart": bart,
     "whisper": whisper,
     "vit": vit,
     "clip": clip,
+    "siglip": siglip,
+    "dinov2": dinov2,
+    "segformer": segformer,
+    "wav2vec2": wav2vec2,
     "swin": swin,
     "convnext": convnext,
     "sam": sam,
@@ -309,9 +374,14 @@ ARCHITECTURES = {
 }
 
 FAMILIES = {
-    "encoder": "bert bert-eager distilbert roberta albert electra".split(),
-    "decoder": "gpt2 gpt2-eager llama llama-eager llama-unmasked llama-past mistral qwen2 qwen3 gemma gemma2 phi".split(),
+    "encoder": "bert bert-eager distilbert roberta albert electra mpnet deberta modernbert".split(),
+    "decoder": (
+        "gpt2 gpt2-eager llama llama-eager llama-unmasked mistral qwen2 qwen3 gemma gemma2 gemma3 phi phi3 olmo2 cohere "
+        "starcoder2 mixtral gpt-neox gptj opt bloom falcon"
+    ).split(),
+    "past": "llama-past qwen3-past gpt-neox-past".split(),
     "both": "t5 t5-gated bart whisper".split(),
-    "image": "vit clip swin convnext sam unet".split(),
+    "image": "vit clip siglip dinov2 segformer swin convnext sam unet".split(),
+    "sound": ["wav2vec2"],
     "experts": ["moe"],
 }

@@ -33,8 +33,8 @@ pub struct Limits {
     /// The maximum number of matches of one rule in one round; a rule that finds more rests for some rounds, and may
     /// then find twice as many.
     pub matches: usize,
-    /// The number of rounds in which rules with several outputs are searched. Their results match again, so that the
-    /// e-graph grows quadratically in each round.
+    /// The number of rounds in which rules with several outputs are searched, unless all others are parts of the first.
+    /// Their results match again, so that the e-graph grows quadratically in each round.
     pub multi_output_rounds: usize,
     /// The maximum total number of applications; `None` for no limit.
     pub rewrites: Option<usize>,

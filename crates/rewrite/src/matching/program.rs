@@ -154,6 +154,13 @@ impl Program {
         }
     }
 
+    /// True if an output is found from others by way of its users, so that results of the rule match again with all others:
+    /// a rule whose later outputs are parts of the first has as many matches as one with that output alone.
+    pub(crate) fn climbs(&self) -> bool {
+        let apart = |reach: &Option<Reach>| reach.as_ref().is_none_or(|r| !r.path.is_empty());
+        self.rule.source.varying().is_some() || self.reach.iter().skip(1).any(apart)
+    }
+
     /// The index of the count of a family among all counts, or the fixed number of members.
     pub(super) fn count(&self, family: FamilyId) -> Result<usize, u32> {
         match &self.rule.source.family(family).count {

@@ -170,7 +170,7 @@ impl Rounds {
             if (watch.cancelled)() {
                 return None;
             }
-            let late = search.program.rule.source.has_several_outputs() && round >= self.limits.multi_output_rounds;
+            let late = round >= self.limits.multi_output_rounds && search.program.climbs();
             if late || search.report.stopped {
                 continue;
             }
