@@ -9,7 +9,7 @@ from onnxscript import opset21 as op  # noqa: E402
 
 
 @onnxscript.script(default_opset=op)
-def network(x: FLOAT["n", 4]) -> FLOAT["n", 4]:  # type: ignore[name-defined]  # noqa: F821
+def network(x: FLOAT["n", 4]) -> FLOAT["n", 4]:  # type: ignore  # noqa: F821
     return op.Relu(op.Relu(x))
 
 

@@ -10,7 +10,7 @@ use crate::instance::mutate::{RuleNumbers, mutated};
 use crate::instance::random::Random;
 use crate::instance::recipe::Recipe;
 use crate::instance::seeds::Seeds;
-use tautomer_graph::Graph;
+use tautomer_graph::{Graph, expand_composites};
 use tautomer_rewrite::Trial;
 use tautomer_rule::{Example, Rule};
 
@@ -57,8 +57,10 @@ pub fn instances(rule: &Arc<Rule>, examples: &[Example], most: usize) -> Vec<Gra
             continue;
         }
         let Some(sides) = next.sides(&trial) else { continue };
-        if sides.types_agree() {
-            let graph = one_side(&with_own_names(&sides.graph), &sides.source);
+        let graph = one_side(&with_own_names(&sides.graph), &sides.source);
+        // Inference may accept attributes for which the body of an operator has no types.
+        let is_computable = expand_composites(&mut graph.clone(), &|_| true).is_ok();
+        if sides.types_agree() && is_computable {
             let shapes = (0..next.steps.len()).filter_map(|step| next.shape(step));
             let elements = shapes.map(|shape| shape.iter().product::<i64>()).sum();
             found.push((graph.call_count(), elements, graph));
