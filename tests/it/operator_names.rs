@@ -131,7 +131,7 @@ const LEFT: &[(&str, &[&str], &str)] = &[
         "operators whose ONNX schema writes an absent bound or type as a number, and attributes",
     ),
     (
-        "crates/rewrite/src/fold.rs",
+        "crates/rewrite/src/fold/fill.rs",
         &["constant_of_shape", "shape"],
         "recognizes the call that folding itself makes, and its attribute",
     ),

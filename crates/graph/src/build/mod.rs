@@ -182,6 +182,9 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     fn report_term(&mut self, e: TermError) {
+        if e.follows {
+            return;
+        }
         let problem = Diagnostic::error("T0106", e.message).label(e.span, "");
         self.report(e.help.into_iter().fold(problem, Diagnostic::help));
     }

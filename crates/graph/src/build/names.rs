@@ -63,6 +63,10 @@ impl<K: Sink> Scope for Builder<'_, K> {
         }
     }
 
+    fn is_faulty(&self, name: &str) -> bool {
+        matches!(self.lookup(name), Some(None))
+    }
+
     fn indexed(&self, name: &str, index: i64) -> Option<Term<K::V>> {
         // Borrowed, since a family may have any number of members, and each is looked up.
         match self.frames.last()?.names.get(name)?.last()?.as_ref()? {

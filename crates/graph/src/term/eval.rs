@@ -185,6 +185,12 @@ impl<V: Identity> Evaluator<'_, V> {
         if let Ok(dtype) = name.parse::<DType>() {
             return Ok(Term::DType(dtype));
         }
+        if self.scope.is_faulty(name) {
+            return Err(TermError {
+                follows: true,
+                ..TermError::new(span, format!("`{name}` has no value"))
+            });
+        }
         // The search for a suggestion costs steps, too; without steps left, the problem is reported without one.
         let names = match self.steps.checked_sub(self.scope.name_count()) {
             Some(left) => {

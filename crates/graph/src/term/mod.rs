@@ -77,6 +77,10 @@ pub trait Scope {
     fn is_static(&self, _v: &Self::V) -> bool {
         false
     }
+    /// True for a name whose value has a problem that was reported.
+    fn is_faulty(&self, _name: &str) -> bool {
+        false
+    }
     /// The number of names, for suggestions.
     fn name_count(&self) -> usize {
         0
@@ -218,6 +222,8 @@ pub struct TermError {
     pub help: Option<String>,
     /// True if the expression is valid but needs an unknown dimension or value.
     pub unknown: bool,
+    /// True if it follows from a problem that was reported.
+    pub follows: bool,
 }
 
 impl TermError {
@@ -227,6 +233,7 @@ impl TermError {
             message: message.into(),
             help: None,
             unknown: false,
+            follows: false,
         }
     }
 
