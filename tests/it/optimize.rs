@@ -354,10 +354,16 @@ rule inside(x) { let t = abs(exp(x)); (relu(t), t) => let u = exp(x); (u, u + 0)
 rule beside(x) { let t = abs(exp(x)); (relu(t), sin(t)) => let u = exp(x); (u, sin(u)) }
 ";
     let source = Arc::new(Source::new("nested.rules", rules));
-    let rules = parse_rules(source).and_then(load_rules).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let rules = parse_rules(source)
+        .and_then(load_rules)
+        .unwrap_or_else(|e| panic!("{}", e.render(false)));
     let graph = parse("fn main(x: f32[3]) { let t = abs(neg(exp(x))); (relu(t), sin(t)) }");
     let saturation = saturate(&mut encode(&graph), &rules.rules, Limits::default());
-    let applied: Vec<(&str, usize)> = saturation.rules.iter().map(|(rule, r)| (&*rule.name, r.applied)).collect();
+    let applied: Vec<(&str, usize)> = saturation
+        .rules
+        .iter()
+        .map(|(rule, r)| (&*rule.name, r.applied))
+        .collect();
     assert_eq!(applied, [("first", 1), ("inside", 1), ("beside", 0)]);
 }
 
