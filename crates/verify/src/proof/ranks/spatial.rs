@@ -15,6 +15,7 @@
 //! along the others, and the text sees no difference. One with more axes than an image is tried, and must not match.
 
 mod axes;
+mod places;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -23,7 +24,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use self::axes::{Axes, slides};
-use self::text::{Names, No, Said, Text, places};
+use self::places::places;
+use self::text::{Names, No, Said, Text};
 use super::{Ranks, kind};
 use crate::instance::recipe::{Recipe, Step};
 use crate::proof::block::Block;

@@ -274,7 +274,7 @@ impl Text<'_> {
                         No::Unknown
                     });
                 }
-                self.first_axes(call, "axis", first, names)?;
+                self.first_axes(call, "axis", first)?;
                 if def.shapes == ShapeRule::Split {
                     return Ok(Value::Parts(first));
                 }
@@ -292,7 +292,6 @@ impl Text<'_> {
                         first: first.first + 1,
                         ..first
                     },
-                    names,
                 )?;
                 Axes {
                     first: first.first + n,
@@ -324,7 +323,7 @@ impl Text<'_> {
     }
 
     /// The number of axes that an attribute names, all of which are before the spatial ones.
-    fn first_axes(&self, call: &Call<'_>, name: &str, axes: Axes, names: &Names) -> Result<usize, No> {
+    fn first_axes(&self, call: &Call<'_>, name: &str, axes: Axes) -> Result<usize, No> {
         let list: Vec<i64> = match self.attr(call, name) {
             Given::Value(AttrValue::Int(d)) => d.as_const().into_iter().collect(),
             Given::Value(AttrValue::Ints(all)) => all.iter().filter_map(|d| d.as_const()).collect(),
@@ -332,7 +331,6 @@ impl Text<'_> {
             _ => return Err(No::Unknown),
         };
         let is_first = |n: &i64| usize::try_from(*n).is_ok_and(|n| n < axes.first);
-        let _ = names;
         (!list.is_empty() && list.iter().all(is_first))
             .then_some(list.len())
             .ok_or(No::Unknown)
@@ -353,7 +351,7 @@ impl Text<'_> {
         {
             return Ok(if keeps { x } else { Axes::plain(from) });
         }
-        let n = self.first_axes(call, "axes", x, names)?;
+        let n = self.first_axes(call, "axes", x)?;
         Ok(if keeps {
             x
         } else {

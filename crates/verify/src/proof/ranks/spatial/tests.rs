@@ -61,13 +61,6 @@ fn spatial_axes_that_are_told_apart_are_not_proved() {
           => reduce_sum(conv(x, v + w) {..a}) {axes = [2], keepdims = true}
           where v.shape == w.shape numerics real
         }",
-        // The first kernel has one element along the first spatial axis, not along all.
-        "rule pointwise(x, w: param, c: param) {
-          conv(x * c, w) {group = 1, ..a}
-          => conv(x, w * reshape(c) {shape = [w.shape[1]] ++ [1 for i in range(2, w.rank)]}) {group = 1, ..a}
-          where c.size == w.shape[1], w.shape[2] == 1, c.rank <= x.rank
-          numerics real
-        }",
         // Wrong with any number: there is another kernel.
         "rule other(x, v: param, w: param) {
           conv(x, v) {..a} + conv(x, w) {..a} => conv(x, v + v) {..a}
