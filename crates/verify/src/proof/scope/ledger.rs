@@ -10,7 +10,7 @@ use crate::instance::recipe::Step;
 use crate::proof::ledger::{Covers, Ledger};
 use crate::proof::ranks::Ranks;
 use tautomer_lang::ast::{ExprId, ExprKind, RuleClass};
-use tautomer_op::{AttrKind, AttrValue, ShapeRule};
+use tautomer_op::{AttrKind, AttrValue};
 use tautomer_rule::{Count, Pattern, PatternId, PatternNode, ProjIndex};
 use tautomer_tensor::DType;
 
@@ -162,14 +162,7 @@ impl Scope<'_> {
                 (false, _) if self.is_fixed(&named) || found.rounded && self.is_near_one_number(&named) => {
                     Covers::Exhausted
                 }
-                // Only a change of shape has other meanings for 0 and -1. Where axes are alone, so are the entries.
-                (true, _)
-                    if declared.name == "shape"
-                        && !seen.open.fixed_length
-                        && !(def.shapes != ShapeRule::Reshape
-                            && found.any_rank
-                            && self.hands_on(&seen.open.source)) =>
-                {
+                (true, _) if declared.name == "shape" && !seen.open.fixed_length => {
                     Covers::Sampled("without 0 and -1".to_owned())
                 }
                 (true, _) if counted => Covers::Symbolic,

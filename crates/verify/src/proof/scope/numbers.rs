@@ -69,7 +69,7 @@ impl Scope<'_> {
     }
 
     /// True if the rule passes an attribute on and looks at it in no other way.
-    pub(super) fn hands_on(&self, source: &Source) -> bool {
+    fn hands_on(&self, source: &Source) -> bool {
         let name = match source {
             Source::Name(name) => name,
             Source::Rest(name, _) => {

@@ -281,7 +281,8 @@ impl Text<'_> {
                 first
             }
             (_, _, ShapeRule::Reshape | ShapeRule::Expand) => match self.attr(call, "shape") {
-                Given::Text(id) => self.list(id, names)?,
+                Given::Text(id) if def.shapes == ShapeRule::Reshape => self.list(id, names)?,
+                Given::Text(id) => broadcast(&[first, self.list(id, names)?])?,
                 _ => return Err(No::Unknown),
             },
             (_, AxesRule::Inserted, _) => {
