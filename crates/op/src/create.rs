@@ -50,7 +50,10 @@ pub(super) const OPS: &[OpDef] = &[
     .infer(infer_constant)
     .canonical(canonical_constant)
     .reference(reference!(constant))
-    .formula(Formula::Whole)
+    .formula(Formula::Made(Made::Filled {
+        number: None,
+        like: false,
+    }))
     .cost(MOVE)
     .onnx("ConstantOfShape", 9),
     OpDef::new("full", "A tensor filled with a number.")

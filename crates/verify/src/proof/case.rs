@@ -1,8 +1,10 @@
 //! One case of a proof: its facts answer questions, and a question they leave open splits the case in two.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
+use super::block::Block;
 use super::expr::{Expr, Fun};
 use super::facts::{Facts, Made, common_factors};
 use tautomer_tensor::assume::Assumptions;
@@ -121,8 +123,44 @@ impl Case {
 
     /// The symbol for `made`.
     pub(super) fn symbol(&self, made: Made) -> Dim {
+        let of_block = self.block().filter(|block| match &made {
+            Made::Quotient(a, b) | Made::Remainder(a, b) => block.has(a) || block.has(b),
+            Made::Whole(a) => block.has(a),
+            Made::Datum(_, extent) => block.has(extent),
+        });
         let names = self.facts.borrow().names.clone();
-        names.borrow_mut().symbol(made)
+        let symbol = names.borrow_mut().symbol(made);
+        if let Some(block) = of_block {
+            block.add(&symbol);
+        }
+        symbol
+    }
+
+    /// The axis that stands for several.
+    pub(super) fn block(&self) -> Option<Rc<Block>> {
+        self.facts.borrow().block.clone()
+    }
+
+    /// True if a value depends on an axis that stands for several.
+    pub(super) fn is_of_block(&self, dim: &Dim) -> bool {
+        self.facts.borrow().block.as_ref().is_some_and(|block| block.has(dim))
+    }
+
+    /// True if a dimension may be that of an axis that stands for several: its symbol, or a number in place of it. Of 0
+    /// and 1, products are the same.
+    pub(super) fn may_be_of_block(&self, dim: &Dim) -> bool {
+        let is_number = dim.as_const().is_some_and(|n| n > 1);
+        self.block().is_some_and(|block| is_number || block.has(dim))
+    }
+
+    /// The number of a question, if it is about an axis that stands for several.
+    fn question(&self, dim: &Dim) -> Option<u32> {
+        self.block().filter(|block| block.has(dim)).map(|block| block.ask())
+    }
+
+    /// The facts of the case, which has ended.
+    pub(super) fn facts(&self) -> Ref<'_, Facts> {
+        self.facts.borrow()
     }
 
     /// Reports a stop during an evaluation that could not return it.
@@ -216,6 +254,10 @@ impl Case {
             return Err(Stop::Open(format!("whether {dim} is 0 depends on a bound index")));
         }
         let mut zero = self.facts.borrow().unscoped();
+        if let Some(question) = self.question(&dim) {
+            zero.answers_of_block.push((question, true));
+            self.facts.borrow_mut().answers_of_block.push((question, false));
+        }
         zero.equate(&dim, &is_position);
         self.aside.borrow_mut().push(zero);
         self.learn(|facts| facts.add_not_zero(dim));
@@ -236,6 +278,10 @@ impl Case {
         // Either case may turn out to be an equation.
         let below = -dim.clone() - Dim::Const(1);
         let mut other = self.facts.borrow().unscoped();
+        if let Some(question) = self.question(&dim) {
+            other.answers_of_block.push((question, false));
+            self.facts.borrow_mut().answers_of_block.push((question, true));
+        }
         if other.follows(&-below.clone()) {
             other.equate(&below, &is_position);
         } else {
@@ -369,13 +415,22 @@ impl Case {
 
     /// The larger value.
     pub(super) fn max(&self, a: &Dim, b: &Dim) -> Res<Dim> {
-        let larger = self.is_at_least_zero(&(a.clone() - b.clone()))?;
+        let difference = a.clone() - b.clone();
+        // Of several axes, each may have another answer.
+        if self.is_of_block(&difference) && self.known_sign(&difference).is_none() {
+            return Ok(a.maximum(b));
+        }
+        let larger = self.is_at_least_zero(&difference)?;
         Ok(if larger { a.clone() } else { b.clone() })
     }
 
     /// The smaller value.
     pub(super) fn min(&self, a: &Dim, b: &Dim) -> Res<Dim> {
-        let larger = self.is_at_least_zero(&(a.clone() - b.clone()))?;
+        let difference = a.clone() - b.clone();
+        if self.is_of_block(&difference) && self.known_sign(&difference).is_none() {
+            return Ok(a.minimum(b));
+        }
+        let larger = self.is_at_least_zero(&difference)?;
         Ok(if larger { b.clone() } else { a.clone() })
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::block::{Answer, Block};
 use super::expr::{Expr, replaced};
 use super::linear;
 use super::models::Models;
@@ -126,6 +127,10 @@ pub(super) struct Facts {
     pub(super) tokens: Rc<[f64]>,
     /// A conversion to an element type with fewer digits is a function of its own: over the reals it is the identity.
     pub(super) rounds: bool,
+    /// The axis that stands for several, if there is one.
+    pub(super) block: Option<Rc<Block>>,
+    /// Answers to the questions about that axis.
+    pub(super) answers_of_block: Vec<Answer>,
     /// Cached least values of atoms.
     lower: RefCell<FxHashMap<Atom, Option<i64>>>,
 }

@@ -113,9 +113,10 @@ fn sum_of_one(case: &Case, mut parts: Parts) -> Res<Expr> {
             return Ok(Expr::zero());
         };
         parts = next;
-        // If nothing depends on a range, multiply by its size.
-        let idle = parts.ranges.iter().position(|(v, _)| {
-            !parts.body.mentions(v)
+        // If nothing depends on a range, multiply by its size; of several axes, that would be another number.
+        let idle = parts.ranges.iter().position(|(v, n)| {
+            !case.may_be_of_block(n)
+                && !parts.body.mentions(v)
                 && !parts.guards.iter().any(|g| mentions(g, v))
                 && !parts.ranges.iter().any(|(_, n)| mentions(n, v))
         });
@@ -124,7 +125,7 @@ fn sum_of_one(case: &Case, mut parts: Parts) -> Res<Expr> {
             times = times.mul(&Expr::of_dim(&n));
             continue;
         }
-        if let Some(joined) = joined(&parts) {
+        if let Some(joined) = joined(case, &parts) {
             parts = joined;
             continue;
         }
@@ -155,6 +156,16 @@ fn sum_of_one(case: &Case, mut parts: Parts) -> Res<Expr> {
 fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
     if kind == Kind::Product {
         return plain(case, kind, parts);
+    }
+    let is_lattice =
+        |e: &Expr| matches!(e.as_factor(), Some(Factor::Apply(f, _)) if matches!(f.name(), known::MAX | known::MIN));
+    let mut parts = parts;
+    // Where no guards are left, the range is known not to be empty, or it can be asked.
+    if !parts.guards.is_empty() && is_lattice(&parts.body) {
+        let Some(next) = narrowed(case, parts)? else {
+            return Ok(nothing(kind));
+        };
+        parts = next;
     }
     let free = |e: &Expr| !parts.ranges.iter().any(|(v, _)| e.mentions(v));
     let again = |kind: Kind, body: Expr| {
@@ -242,7 +253,7 @@ fn plain(case: &Case, kind: Kind, mut parts: Parts) -> Res<Expr> {
             parts.ranges.remove(at);
             continue;
         }
-        if let Some(joined) = joined(&parts) {
+        if let Some(joined) = joined(case, &parts) {
             parts = joined;
             continue;
         }
@@ -377,10 +388,10 @@ fn put(parts: &mut Parts, symbol: &str, value: &Dim) {
 }
 
 /// Joins two ranges, if their symbols only occur as `i * b + j` with `j` below `b`.
-fn joined(parts: &Parts) -> Option<Parts> {
+fn joined(case: &Case, parts: &Parts) -> Option<Parts> {
     for (a, (i, m)) in parts.ranges.iter().enumerate() {
         for (b, (j, n)) in parts.ranges.iter().enumerate() {
-            if a == b || has_bound(m) || has_bound(n) {
+            if a == b || has_bound(m) || has_bound(n) || case.may_be_of_block(m) || case.may_be_of_block(n) {
                 continue;
             }
             // They occur only as `both` if setting i to 0 and then j to `both` changes nothing.

@@ -138,6 +138,27 @@ impl Form {
         &self.recipe
     }
 
+    /// The dimensions of a step.
+    pub(super) fn dimensions(&self, step: usize) -> &[Dim] {
+        &self.extents[step]
+    }
+
+    /// The form with another value of an attribute wherever an operator has it, and another attribute left out there.
+    pub(super) fn with_attribute(&self, name: &str, value: &AttrValue, without: &str) -> Form {
+        let mut out = self.clone();
+        for step in &mut out.recipe.steps {
+            if let Step::Call { def, attrs, .. } = step
+                && let Some(i) = def.attr_index(name)
+            {
+                attrs[i] = Some(value.clone());
+                if let Some(left_out) = def.attr_index(without) {
+                    attrs[left_out] = None;
+                }
+            }
+        }
+        out
+    }
+
     /// The names of the operators, for messages.
     pub(super) fn operators(&self) -> String {
         let names = self.recipe.steps.iter().filter_map(|step| match step {

@@ -24,6 +24,11 @@ fn is_one_value(x: &Expr) -> bool {
     x.as_number().is_some() || x.as_factor().is_some()
 }
 
+/// `a >= b`, for integers.
+fn is_not_less(a: &Expr, b: &Expr) -> Expr {
+    laws::apply(known::NOT, vec![laws::apply(known::LESS, vec![a.clone(), b.clone()])])
+}
+
 /// A function of numbers.
 pub(super) fn function(
     call: &Call,
@@ -95,6 +100,9 @@ pub(super) fn function(
         (Function::Choice, [c, a, b]) if to == DType::Bool && *a == Expr::int(1) && b.is_zero() => c.clone(),
         (Function::Power, [_, _]) if !real => Expr::apply(Fun::In(name, to), args),
         _ if !call.attrs.iter().all(AttrValue::is_none) => laws::apply(Fun::With(name, call.attrs.clone()), args),
+        // Of two integers, one is less or equal if the other is not less; a NaN would be neither.
+        (_, [a, b]) if from.is_int() && name == known::LESS_OR_EQUAL => is_not_less(b, a),
+        (_, [a, b]) if from.is_int() && name == known::GREATER_OR_EQUAL => is_not_less(a, b),
         _ if real || to == DType::Bool => laws::apply(name, args),
         _ => laws::whole(name, args, to),
     })

@@ -197,6 +197,7 @@ fn power(x: &Expr, y: &Expr) -> Expr {
             if n < 0 { out.inverse() } else { out }
         }
         Some(v) if v == BigRational::new(1.into(), 2.into()) => apply(known::SQRT, vec![x.clone()]),
+        Some(v) if v == BigRational::new((-1).into(), 2.into()) => apply(known::SQRT, vec![x.clone()]).inverse(),
         _ => Expr::apply(known::POW, vec![x.clone(), y.clone()]),
     }
 }
@@ -469,6 +470,15 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
     let mut flat: Vec<Expr> = Vec::new();
     let mut bound: Option<BigRational> = None;
     let mut pending = args;
+    // Infinity never decides.
+    let never = Expr::float(if name == known::MAX {
+        f64::NEG_INFINITY
+    } else {
+        f64::INFINITY
+    });
+    if pending.iter().any(|arg| *arg != never) {
+        pending.retain(|arg| *arg != never);
+    }
     while let Some(arg) = pending.pop() {
         if let Some(v) = arg.as_number() {
             bound = Some(match bound {

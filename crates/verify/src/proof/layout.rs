@@ -5,7 +5,7 @@ use super::expr::Expr;
 use super::fold::Cases;
 use super::meaning::{At, Call, Meaning, open, single};
 use tautomer_graph::VertexId;
-use tautomer_op::{Formula, Made};
+use tautomer_op::{AttrValue, Formula, Made};
 use tautomer_tensor::Dim;
 
 impl Meaning<'_> {
@@ -56,7 +56,10 @@ impl Meaning<'_> {
             Made::Count => single(Expr::of_dim(&self.shape(x()?)?.into_iter().product())),
             Made::Filled { number, .. } => single(match number {
                 Some(number) => Expr::int(number),
-                None => self.case.number(call.float("value").unwrap_or(0.0)),
+                None => match call.attr("value") {
+                    AttrValue::Tensor(tensor) => return self.constant(call.vertex, tensor, at).map(Some),
+                    _ => self.case.number(call.float("value").unwrap_or(0.0)),
+                },
             }),
             Made::Diagonals => return Ok(None),
         }))

@@ -447,7 +447,7 @@ impl<'a> Meaning<'a> {
         let shape = self.shape(v)?;
         // A row-major position is the same after a reshape, but multiplies out sums of sizes.
         let terms = shape.iter().skip(1).map(|d| d.term_count().max(1)).product::<usize>();
-        let place = if terms <= ROW_MAJOR {
+        let place = if terms <= ROW_MAJOR && self.case.block().is_none() {
             vec![self.flat(at, &shape)]
         } else {
             let index = self.index(at, &shape).into_iter().zip(&shape);
@@ -458,7 +458,7 @@ impl<'a> Meaning<'a> {
         Ok(single(Expr::factor(Factor::Element(number, place))))
     }
 
-    fn constant(&self, v: VertexId, tensor: &Tensor, at: &At) -> Res<Cases> {
+    pub(super) fn constant(&self, v: VertexId, tensor: &Tensor, at: &At) -> Res<Cases> {
         let numbers: Option<Vec<Expr>> = if tensor.dtype().is_float() {
             tensor
                 .to_f64s()
@@ -588,7 +588,10 @@ impl<'a> Meaning<'a> {
         otherwise: &dyn Fn() -> Res<Cases>,
     ) -> Res<Cases> {
         let known = match self.case.known_sign(condition) {
-            None if !has_bound(&self.case.simplified(condition)) => Some(self.case.is_at_least_zero(condition)?),
+            // Of several axes, each may have another answer: the condition stays in the formula.
+            None if !has_bound(&self.case.simplified(condition)) && !self.case.is_of_block(condition) => {
+                Some(self.case.is_at_least_zero(condition)?)
+            }
             known => known,
         };
         match known {

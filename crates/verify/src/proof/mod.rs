@@ -6,8 +6,10 @@
 //! a symbolic index becomes a formula in a normal form, and the formulas are compared. A proof holds over the real
 //! numbers, and for all functions that obey the laws.
 
+mod block;
 mod case;
 pub(crate) mod certificate;
+mod choices;
 mod einsum;
 mod expr;
 mod facts;
@@ -36,7 +38,8 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::case::{Case, Res, Stop};
-use self::facts::Effort;
+use self::expr::Expr;
+use self::facts::{Effort, Facts};
 use self::form::{Form, has_sized_constants};
 pub(super) use self::graphs::prove_graphs;
 use self::ledger::Ledger;
@@ -130,6 +133,13 @@ pub(super) fn with_stack<T: Send>(f: impl FnOnce() -> T + Send) -> Option<T> {
 /// Why it is not proved.
 pub(super) fn prove(task: &Task<'_>) -> Result<Coverage, String> {
     with_stack(|| {
+        // Forms with windows take long.
+        if ranks::spatial::applies(task.rule)
+            && !task.agreeing.is_empty()
+            && let Some(proved) = terms::prove(task.rule, task.refused.is_empty())
+        {
+            return Ok(proved);
+        }
         let proved = prove_here(task);
         let is_complete = proved.as_ref().is_ok_and(|coverage| coverage.ledger.is_complete());
         if is_complete || task.agreeing.is_empty() {
@@ -255,8 +265,13 @@ impl AtLevel<'_> {
             return Err("there are no instances".to_owned());
         }
         coverage.ranks.0 = coverage.ranks.0.min(coverage.ranks.1);
-        self.again_with_other_numbers(&forms)?;
-        let refused = self.refused(&given)?;
+        // Where smaller forms stand for larger ones, those do not have to be proved by themselves.
+        self.again_with_other_numbers(&forms, ranks.is_some())?;
+        let covered: FxHashSet<Recipe> = match ranks {
+            Some(Ranks::All) => forms.iter().map(|p| ranks::spatial::structure(&p.recipe)).collect(),
+            _ => FxHashSet::default(),
+        };
+        let refused = self.refused(&given, &covered)?;
         let limited = left_out.len() + refused;
         forms.retain(|p| !left_out.contains(&p.recipe));
         let all_words = self.words(&mut forms);
@@ -338,7 +353,7 @@ impl AtLevel<'_> {
     }
 
     /// Repeats the proof with other tokens for the numbers of attributes: a proof that depends on their values fails.
-    fn again_with_other_numbers(&self, forms: &[Prepared]) -> Result<(), String> {
+    fn again_with_other_numbers(&self, forms: &[Prepared], at_all_ranks: bool) -> Result<(), String> {
         if self.level != Level::All {
             return Ok(());
         }
@@ -347,14 +362,17 @@ impl AtLevel<'_> {
             if forms.iter().any(|p| p.recipe == other.recipe) {
                 continue;
             }
-            prove_form(self.trial, &Form::of(&other.recipe), &given)?;
+            match prove_form(self.trial, &Form::of(&other.recipe), &given) {
+                Err(unproved) if unproved.limit && at_all_ranks => {}
+                proved => _ = proved?,
+            }
         }
         Ok(())
     }
 
     /// Proves the forms of refused instances: at other sizes, an engine may apply the rule. Returns the number of forms
-    /// whose proof takes too long.
-    fn refused(&self, given: &Given) -> Result<usize, String> {
+    /// whose proof takes too long, without those whose structure is among the `covered` ones.
+    fn refused(&self, given: &Given, covered: &FxHashSet<Recipe>) -> Result<usize, String> {
         let mut limited = 0;
         let mut seen: FxHashSet<Recipe> = FxHashSet::default();
         for recipe in self.task.refused {
@@ -365,7 +383,9 @@ impl AtLevel<'_> {
             if seen.insert(form.key().clone()) {
                 match prove_form(self.trial, &form, given) {
                     Ok(_) => {}
-                    Err(unproved) if unproved.limit => limited += 1,
+                    Err(unproved) if unproved.limit => {
+                        limited += usize::from(!covered.contains(&ranks::spatial::structure(&prepared.recipe)));
+                    }
                     Err(Unproved { why, .. }) => {
                         return Err(format!(
                             "for a refused instance, at other sizes where the types agree: {why}"
@@ -438,19 +458,27 @@ struct Proved {
     rounded: bool,
     /// What a certificate says about its cases.
     trail: certificate::Trail,
+    /// Every question about an axis that stands for several has one answer in all cases in which something is compared.
+    answered: bool,
 }
 
 /// Proves a form in all its cases.
 fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, Unproved> {
     let mut facts = form.facts(given.effort.clone(), given.tokens.clone());
     facts.rounds = given.rounds;
-    let mut waiting = vec![facts];
+    prove_from(trial, form, given, vec![facts])
+}
+
+/// Proves a form in all cases that these are divided into.
+fn prove_from(trial: &Trial, form: &Form, given: &Given, mut waiting: Vec<Facts>) -> Result<Proved, Unproved> {
     let mut visited = 0;
+    let mut answers = block::Answers::default();
     let mut out = Proved {
         cases: 0,
         axes_alone: true,
         rounded: false,
         trail: certificate::Trail::default(),
+        answered: true,
     };
     while let Some(facts) = waiting.pop() {
         visited += 1;
@@ -476,10 +504,11 @@ fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, Unpro
         waiting.extend(case.take_aside());
         out.rounded |= case.is_rounded();
         match outcome {
-            Ok((axes_alone, trail)) => {
+            Ok(compared) => {
                 out.cases += 1;
-                out.axes_alone &= axes_alone;
-                out.trail.add(trail);
+                out.axes_alone &= compared.alone;
+                out.trail.add(compared.trail);
+                out.answered &= compared.vacuous || answers.add(&case.facts().answers_of_block);
             }
             Err(Stop::Divided | Stop::Empty) => {}
             Err(Stop::Open(why)) => {
@@ -491,8 +520,18 @@ fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, Unpro
     Ok(out)
 }
 
-/// Compares both sides in one case; returns true if both treat each axis alone, and what a certificate says about it.
-fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<(bool, certificate::Trail)> {
+/// What is found where both sides are equal in one case.
+struct Compared {
+    /// Both sides treat each axis alone.
+    alone: bool,
+    /// No output has an element.
+    vacuous: bool,
+    /// What a certificate says about it.
+    trail: certificate::Trail,
+}
+
+/// Compares both sides in one case.
+fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<Compared> {
     let (mut graph, roots) = form.build(case).ok_or(Stop::Empty)?;
     check_source(graph.clone(), case)?;
     complete_types(&mut graph, case)?;
@@ -515,8 +554,12 @@ fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<(bool, certifi
     let (source, target) = outputs.split_at(source.len());
     let leaves = numbered_leaves(&graph);
     let meaning = Meaning::new(&graph, case, leaves);
+    let mut values = Vec::new();
     for (&a, &b) in source.iter().zip(target) {
-        compare(&meaning, a, b)?;
+        values.extend(compare(&meaning, a, b)?);
+    }
+    if let Some(block) = case.block().filter(|_| !values.is_empty()) {
+        block.check(&case.facts(), &meaning, &values)?;
     }
     let alone = |v| meaning.call(v).is_none_or(|call| has_axes_alone(call.def));
     let alone = graph.rpo().into_iter().all(alone);
@@ -524,7 +567,11 @@ fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<(bool, certifi
         [a] if alone => certificate::element(&meaning, *a, trial.rule(), &sides.bound),
         _ => None,
     };
-    Ok((alone, certificate::Trail::of(alone, element)))
+    Ok(Compared {
+        alone,
+        vacuous: values.is_empty(),
+        trail: certificate::Trail::of(alone, element),
+    })
 }
 
 /// True for operators that treat each axis alone: another axis changes nothing along the existing ones.
@@ -584,8 +631,8 @@ fn numbered_leaves(graph: &Graph) -> FxHashMap<VertexId, u32> {
     leaves.zip(0..).collect()
 }
 
-/// Compares types and elements of two values.
-fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<()> {
+/// Compares types and elements of two values; returns the elements, if there are any.
+fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<Vec<Expr>> {
     let case = meaning.case;
     let (left, right) = (meaning.shape(a)?, meaning.shape(b)?);
     // An engine never replaces a value by one of another type.
@@ -598,7 +645,7 @@ fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<()> {
         }
     }
     if left.iter().any(|d| case.known_zero(d) == Some(true)) {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let mut place = Vec::with_capacity(left.len());
     for (axis, extent) in left.iter().enumerate() {
@@ -635,12 +682,12 @@ fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<()> {
         }
         meaning.forget();
     };
-    if laws::equal(&x, &y) {
-        return Ok(());
+    if choices::equal(&x, &y) {
+        return Ok(vec![x, y]);
     }
     if laws::nearly_equal(&x, &y) {
         case.round();
-        return Ok(());
+        return Ok(vec![x, y]);
     }
     if case.contradicts(&[]) {
         return Err(Stop::Empty);

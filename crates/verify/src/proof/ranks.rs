@@ -8,6 +8,7 @@ mod branches;
 mod matches;
 mod numbering;
 mod spaces;
+pub(super) mod spatial;
 mod text;
 
 use std::sync::Arc;
@@ -75,7 +76,16 @@ pub(super) fn prove(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverag
             trial: &trial,
             level: at.level,
         };
-        let ranks = prove_branch(&own, forms, given, coverage)?;
+        let before = coverage.clone();
+        let mut ranks = None;
+        if spatial::applies(&rule) {
+            ranks = spatial::prove(&own, forms, given, coverage);
+        }
+        if ranks.is_none() {
+            *coverage = before;
+            ranks = prove_branch(&own, forms, given, coverage);
+        }
+        let ranks = ranks?;
         found = Some(match (found, ranks) {
             (None | Some(Ranks::Bounded), Ranks::Bounded) => Ranks::Bounded,
             _ => Ranks::All,

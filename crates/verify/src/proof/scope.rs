@@ -367,31 +367,6 @@ impl<'a> Scope<'a> {
         if self.target().into_iter().any(sizes) || self.has_computed(&sizes) {
             return false;
         }
-        let is_name = |id: &ExprId| matches!(ast.kind(*id), ExprKind::Name(_));
-        let harmless = |id: ExprId| {
-            let (op, lhs, rhs) = match ast.kind(id) {
-                ExprKind::Binary { op, lhs, rhs } => (op, lhs, rhs),
-                // Whether operands broadcast is decided for each axis alone.
-                ExprKind::Call { callee, args, .. } => {
-                    return callee.as_str() == "broadcasts" && args.iter().all(is_name);
-                }
-                _ => return false,
-            };
-            let field = |id: ExprId, name: &str| {
-                matches!(ast.kind(id), ExprKind::Field { base, name: own }
-                    if &*own.name == name && matches!(ast.kind(*base), ExprKind::Name(_)))
-            };
-            let small = |id: ExprId| matches!(ast.kind(id), ExprKind::Int { value: 0..=2, .. });
-            let order = matches!(
-                op,
-                BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge
-            );
-            field(*lhs, "shape") && field(*rhs, "shape") && *op == BinaryOp::Eq
-                || field(*lhs, "rank") && small(*rhs) && order
-                || field(*lhs, "size")
-                    && *op == BinaryOp::Eq
-                    && matches!(ast.kind(*rhs), ExprKind::Int { value: 1, .. })
-        };
         let typed = |ty: &TypeKind| {
             matches!(
                 ty,
@@ -401,12 +376,47 @@ impl<'a> Scope<'a> {
                 }
             )
         };
-        self.rule.conditions.iter().all(|&c| !sizes(c) || harmless(c))
+        self.rule
+            .conditions
+            .iter()
+            .all(|&c| !sizes(c) || self.is_for_each_axis(c))
             && !self
                 .rule
                 .variables
                 .iter()
                 .any(|v| v.ty.as_ref().is_some_and(|ty| typed(&ty.kind)))
+    }
+
+    /// True if a condition is about each axis alone, or about ranks up to two.
+    fn is_for_each_axis(&self, id: ExprId) -> bool {
+        let ast = &self.rule.ast;
+        let is_name = |id: &ExprId| matches!(ast.kind(*id), ExprKind::Name(_));
+        let (op, lhs, rhs) = match ast.kind(id) {
+            // Each side of an `or` is a condition of its own.
+            ExprKind::Binary {
+                op: BinaryOp::And | BinaryOp::Or,
+                lhs,
+                rhs,
+            } => return self.is_for_each_axis(*lhs) && self.is_for_each_axis(*rhs),
+            ExprKind::Binary { op, lhs, rhs } => (op, lhs, rhs),
+            // Whether operands broadcast is decided for each axis alone.
+            ExprKind::Call { callee, args, .. } => {
+                return callee.as_str() == "broadcasts" && args.iter().all(is_name);
+            }
+            _ => return false,
+        };
+        let field = |id: ExprId, name: &str| {
+            matches!(ast.kind(id), ExprKind::Field { base, name: own }
+                if &*own.name == name && matches!(ast.kind(*base), ExprKind::Name(_)))
+        };
+        let small = |id: ExprId| matches!(ast.kind(id), ExprKind::Int { value: 0..=2, .. });
+        let order = matches!(
+            op,
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge
+        );
+        field(*lhs, "shape") && field(*rhs, "shape") && *op == BinaryOp::Eq
+            || field(*lhs, "rank") && small(*rhs) && order
+            || field(*lhs, "size") && *op == BinaryOp::Eq && matches!(ast.kind(*rhs), ExprKind::Int { value: 1, .. })
     }
 
     /// The form with two axes for every operand whose rank is open: what holds for it holds for more axes.

@@ -2,6 +2,7 @@
 
 use super::case::{Res, Stop};
 use super::expr::{Expr, Fun, Kind};
+use super::facts::Made;
 use super::fold::Cases;
 use super::laws;
 use super::meaning::{At, Call, Meaning, open, single};
@@ -70,7 +71,14 @@ impl Windows {
     pub(super) fn count(&self, meaning: &Meaning<'_>, i: usize, input: &Dim) -> Res<Dim> {
         let case = meaning.case;
         if self.same.is_some() {
-            return Ok(case.simplified(&input.ceil_div(&self.strides[i])));
+            let count = case.simplified(&input.ceil_div(&self.strides[i]));
+            if case.is_of_block(&count) {
+                // The same number for the same axis is all that has to be known.
+                let count = case.symbol(Made::Whole(count));
+                case.assume_at_least_zero(&count)?;
+                return Ok(count);
+            }
+            return Ok(count);
         }
         let (before, after) = self.pads(i);
         let one = Dim::Const(1);

@@ -2,11 +2,13 @@
 //!
 //! None of it depends on the seed of the options, except through instances that mutation has found.
 
+use rustc_hash::FxHashSet;
+
 use super::search::{Search, interleaved};
 use crate::compare::finding::WrongInstance;
-use crate::instance::mutate::{Place, with_operators};
+use crate::instance::mutate::{Place, with_each_operator, with_operators};
 use crate::instance::random::Random;
-use crate::instance::recipe::Recipe;
+use crate::instance::recipe::{Recipe, Step};
 use crate::instance::{coincide, legalized, probe};
 use crate::verdict::options::Options;
 use tautomer_graph::VertexId;
@@ -17,6 +19,9 @@ const LEAST: usize = 2;
 
 /// Instances whose integer and boolean versions are tried.
 const RETYPED: usize = 10;
+
+/// Instances of which the operators are replaced.
+const OPERATED: usize = 6;
 
 /// Instances of which counts and ranks are tried.
 const PLAIN: usize = 2;
@@ -37,6 +42,44 @@ struct Kind {
 }
 
 impl Search<'_> {
+    /// Tries one instance with each operator that variables of the rule may stand for, so that all of them are forms of
+    /// the proof.
+    pub(super) fn try_operators(&mut self, random: &mut Random) -> Option<WrongInstance> {
+        if self.rule.operators.is_empty() {
+            return None;
+        }
+        let bases = self.bases().into_iter().chain(self.agreeing.iter().rev().copied());
+        let bases: Vec<Recipe> = bases.take(OPERATED).map(|i| self.pool[i].clone()).collect();
+        let fits = |recipe: &Recipe| recipe.sides(self.trial).is_some_and(|sides| sides.types_agree());
+        let mut waiting: Vec<(&str, Recipe)> = Vec::new();
+        for base in &bases {
+            for (name, next) in with_each_operator(base, self.rule) {
+                let retyped = probe::with_discrete_types(&next, &fits);
+                waiting.extend([next].into_iter().chain(retyped).map(|next| (name, next)));
+            }
+        }
+        let mut seen: FxHashSet<&str> = FxHashSet::default();
+        for i in &self.agreeing {
+            seen.extend(self.pool[*i].steps.iter().filter_map(|step| match step {
+                Step::Call { def, .. } => Some(def.name),
+                _ => None,
+            }));
+        }
+        for (name, next) in waiting {
+            if seen.contains(name) {
+                continue;
+            }
+            let before = self.agreeing.len();
+            if let Some(found) = self.attempt(next, random) {
+                return Some(found);
+            }
+            if self.agreeing.len() > before {
+                seen.insert(name);
+            }
+        }
+        None
+    }
+
     /// Tries one instance with each element type that it admits, and others with elements that are not real.
     pub(super) fn try_element_types(&mut self, options: &Options, random: &mut Random) -> Option<WrongInstance> {
         // The smallest instance is as good as any: the element types that operators admit do not depend on dimensions.

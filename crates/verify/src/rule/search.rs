@@ -113,6 +113,7 @@ impl<'a> Search<'a> {
         // Probes are made to break a rule: how often it applies to them says nothing.
         let plain = self.plain;
         found
+            .or_else(|| self.try_operators(random))
             .or_else(|| self.try_element_types(options, random))
             .or_else(|| self.try_probes(options, random))
             .or_else(|| self.try_coincidences(options, random))

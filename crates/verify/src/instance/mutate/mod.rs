@@ -23,7 +23,7 @@ use tautomer_tensor::DType;
 pub(crate) use self::leaves::mutate_constant;
 pub(crate) use self::numbers::RuleNumbers;
 pub(crate) use self::places::{Place, Tie, tied};
-pub(crate) use self::structure::with_operators;
+pub(crate) use self::structure::{with_each_operator, with_operators};
 pub(crate) use self::variants::variants;
 
 /// Dimensions to try.

@@ -5,6 +5,7 @@ use super::{RuleNumbers, mutate_number};
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
 use tautomer_op::OpDef;
+use tautomer_rule::Rule;
 
 /// Values of an attribute that are drawn until one differs.
 const OTHERS: usize = 8;
@@ -63,6 +64,25 @@ fn replace_operator(recipe: &mut Recipe, before: &'static OpDef, next: &'static 
             (*attrs, *def) = (kept.collect(), next);
         }
     }
+}
+
+/// The recipe with each operator that a variable of the rule may stand for, in place of the one that it has, with the
+/// name of the operator.
+pub(crate) fn with_each_operator(recipe: &Recipe, rule: &Rule) -> Vec<(&'static str, Recipe)> {
+    let mut out = Vec::new();
+    for variable in &rule.operators {
+        let own = recipe.steps.iter().find_map(|step| match step {
+            Step::Call { def, .. } if variable.choices.iter().any(|c| c.name == def.name) => Some(*def),
+            _ => None,
+        });
+        let Some(before) = own else { continue };
+        for &next in &variable.choices {
+            let mut other = recipe.clone();
+            replace_operator(&mut other, before, next);
+            out.push((next.name, other));
+        }
+    }
+    out
 }
 
 /// For each operator that a variable of the rule may stand for: its calls with an attribute that differs in one of them.

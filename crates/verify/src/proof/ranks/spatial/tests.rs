@@ -1,0 +1,78 @@
+//! Rules over windows are proved for all numbers of spatial axes only where they treat them alike.
+
+use std::sync::Arc;
+
+use crate::{Level, Options, verify};
+use tautomer_diag::Source;
+use tautomer_lang::parse_rules;
+use tautomer_rule::load_rules;
+
+/// The level of the verdict on a rule.
+fn level(rule: &str) -> Level {
+    let source = Source::new("spatial.rules", format!("/// A rule.\n{rule}").as_str());
+    let set = load_rules(parse_rules(Arc::new(source)).unwrap()).unwrap();
+    verify(&set.rules[0], &set.examples, &Options::default())
+        .verdict
+        .level()
+}
+
+#[test]
+fn any_number_of_spatial_axes_is_proved() {
+    let rules = [
+        "rule sum(x, v: param, w: param) {
+          conv(x, v) {..a} + conv(x, w) {..a} => conv(x, v + w) {..a}
+          where v.shape == w.shape numerics real
+        }",
+        "rule number(x, w: param, c: param) {
+          conv(x, w) {..a} * c => conv(x, w * reshape(c) {shape = []}) {..a}
+          where c.size == 1 numerics real
+        }",
+        "rule channels(x, w: param, c: param) {
+          conv(x, w) {..a} * c
+          => conv(x, w * reshape(c) {shape = [w.shape[0]] ++ [1 for i in range(1, w.rank)]}) {..a}
+          where c.size == w.shape[0], c.rank >= w.rank - 1, c.shape[c.rank - w.rank + 1] == w.shape[0]
+          numerics real
+        }",
+    ];
+    for rule in rules {
+        assert_eq!(level(rule), Level::ProvedAll, "{rule}");
+    }
+}
+
+#[test]
+fn spatial_axes_that_are_told_apart_are_not_proved() {
+    let rules = [
+        // Right with one spatial axis: with two, the channels of the factor are beside the first of them.
+        "rule beside(x, w: param, c: param) {
+          conv(x, w) {..a} * c
+          => conv(x, w * reshape(c) {shape = [w.shape[0]] ++ [1 for i in range(1, w.rank)]}) {..a}
+          where c.shape == [w.shape[0], 1] numerics real
+        }",
+        // The same, by a place that is counted from the end.
+        "rule counted(x, w: param, c: param) {
+          conv(x, w) {..a} * c
+          => conv(x, w * reshape(c) {shape = [w.shape[0]] ++ [1 for i in range(1, w.rank)]}) {..a}
+          where c.size == w.shape[0], c.rank >= 2, c.shape[c.rank - 2] == w.shape[0]
+          numerics real
+        }",
+        // Right with one spatial axis: the sum is over the first of several.
+        "rule first(x, v: param, w: param) {
+          reduce_sum(conv(x, v) {..a}) {axes = [2], keepdims = true} + reduce_sum(conv(x, w) {..a}) {axes = [-1], keepdims = true}
+          => reduce_sum(conv(x, v + w) {..a}) {axes = [2], keepdims = true}
+          where v.shape == w.shape numerics real
+        }",
+        // Wrong with any number: there is another kernel.
+        "rule other(x, v: param, w: param) {
+          conv(x, v) {..a} + conv(x, w) {..a} => conv(x, v + v) {..a}
+          where v.shape == w.shape numerics real
+        }",
+        // Wrong: a bias is not scaled.
+        "rule bias(x, w: param, b: param, c: param) {
+          conv(x, w, b) {..a} * c => conv(x, w * reshape(c) {shape = []}, b) {..a}
+          where c.size == 1 numerics real
+        }",
+    ];
+    for rule in rules {
+        assert_ne!(level(rule), Level::ProvedAll, "{rule}");
+    }
+}
