@@ -19,6 +19,9 @@ use tautomer_graph::{Datum, Meter, Weights, datum_bytes, evaluate_call};
 use tautomer_op::{AttrValue, Flow, Op, OpDef, OpError, Semantics};
 use tautomer_tensor::{DType, Tensor, Type};
 
+/// The places of dead values are poisoned in debug builds, in plans with so many slots: each is compared with all.
+const POISONED: usize = 4096;
+
 /// A run of a plan.
 pub(super) struct Walk<'r, 'w> {
     pub(super) executor: &'r Executor,
@@ -87,7 +90,7 @@ impl<'r> Walk<'r, '_> {
     fn free(&mut self, slot: SlotId) {
         match std::mem::take(&mut self.values[slot]) {
             Held::Datum(Datum::One(value)) => self.executor.buffers.recycle(value),
-            Held::Placed if cfg!(debug_assertions) => {
+            Held::Placed if cfg!(debug_assertions) && self.values.len() <= POISONED => {
                 // Whoever reads it later is wrong, and shall see that.
                 let place = self.place(slot);
                 let shares = |other: SlotId| self.placed(other).zip(place).is_some_and(|(a, b)| a.overlaps(b));

@@ -200,8 +200,8 @@ fn run(call: &Call<'_>, gates: usize, activations: &[&str]) -> Done {
     let mut y_h = call.filled(1, last.iter().product(), 0.0f32);
     let of_cells: usize = if gates == 4 { last.iter().product() } else { 0 };
     let mut y_c = call.filled(2, of_cells, 0.0f32);
-    let mut products = vec![0.0f32; steps * batch * width];
-    let (mut now, mut scratch) = (vec![0.0f32; batch * width], vec![0.0f32; batch * width]);
+    let mut products = call.room::<f32>(steps * batch * width);
+    let (mut now, mut scratch) = (call.room::<f32>(batch * width), call.room::<f32>(batch * width));
     for d in 0..directions {
         let (added, inner) = biases(part(&bias, d, directions), gates, n, linear, &zeros);
         products.chunks_mut(width).for_each(|row| row.copy_from_slice(&added));
@@ -234,6 +234,7 @@ fn run(call: &Call<'_>, gates: usize, activations: &[&str]) -> Done {
         };
         let (mut h, mut c) = (start(&h0), start(&c0));
         let mut next = vec![0.0f32; batch * n];
+        let mut kept = Vec::new();
         let backward = d == 1 || call.text("direction") == "reverse";
         for step in 0..longest {
             // The position in the sequence, for sequences that have not ended.
@@ -247,7 +248,7 @@ fn run(call: &Call<'_>, gates: usize, activations: &[&str]) -> Done {
                 let t = place(k).unwrap_or(0);
                 gates.copy_from_slice(&products[row(k, t) * width..][..width]);
             }
-            let kept = c.clone();
+            kept.clone_from(&c);
             layer.step(&mut now, &mut scratch, &h, &mut c, &mut next);
             for k in 0..batch {
                 let own = k * n..(k + 1) * n;
@@ -273,6 +274,7 @@ fn run(call: &Call<'_>, gates: usize, activations: &[&str]) -> Done {
             }
         }
     }
+    [products, now, scratch].into_iter().for_each(|room| call.give(room));
     let mut out = Results::from_iter([value(all, y)?, value(last, y_h)?]);
     if gates == 4 {
         out.push(value(last, y_c)?);
