@@ -194,11 +194,15 @@ impl<T: Element> Extend<T> for Room<'_, T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
         let mut items = items.into_iter();
         if let Kind::Lent(lent) = &mut self.kind {
-            while lent.len < lent.capacity {
-                let Some(item) = items.next() else { return };
-                lent.len += 1;
-                let last = lent.len - 1;
-                lent[last] = item;
+            let mut n = lent.len;
+            lent.len = lent.capacity;
+            for (place, item) in lent[n..].iter_mut().zip(&mut items) {
+                *place = item;
+                n += 1;
+            }
+            lent.len = n;
+            if n < lent.capacity {
+                return;
             }
         }
         let mut items = items.peekable();
