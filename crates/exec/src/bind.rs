@@ -17,7 +17,11 @@ pub(super) type Given<'a> = (&'static str, &'a Port, &'a Tensor);
 
 impl Executor {
     /// Checks the types of inputs and parameters, and finds the value of every symbolic dimension.
-    pub(super) fn bind(&self, given: &[Given<'_>], outer: &Symbols) -> Result<Symbols, RunError> {
+    pub(super) fn bind<'v>(
+        &self,
+        given: impl Iterator<Item = Given<'v>> + Clone,
+        outer: &Symbols,
+    ) -> Result<Symbols, RunError> {
         let mut symbols = Symbols::new();
         let mismatch = |what, port: &Port, value: &Tensor| RunError::Type {
             what,
@@ -26,7 +30,7 @@ impl Executor {
             given: Box::new(value.ty().into()),
         };
         let name = |port: &Port| port.name.clone().unwrap_or_default();
-        for &(what, port, value) in given {
+        for (what, port, value) in given.clone() {
             let Type::Tensor(expected) = &self.plan().slots[port.slot].ty else {
                 continue;
             };
@@ -59,7 +63,7 @@ impl Executor {
             symbols.entry(symbol.clone()).or_insert_with(|| value.clone());
         }
         // Now that every symbol is known, dimensions that are expressions can be checked.
-        for &(what, port, value) in given {
+        for (what, port, value) in given.clone() {
             let ty = self.plan().slots[port.slot].ty.as_tensor();
             let shape = ty.and_then(|t| t.shape.as_ref()).into_iter().flat_map(|s| s.iter());
             for (dim, &extent) in shape.zip(value.shape()) {
@@ -75,7 +79,7 @@ impl Executor {
     }
 }
 
-fn bind_dim(dim: &Dim, symbols: &Symbols) -> Dim {
+pub(super) fn bind_dim(dim: &Dim, symbols: &Symbols) -> Dim {
     match dim {
         Dim::Const(_) => dim.clone(),
         _ => dim.bind(&|s| symbols.get(s).map(|(value, _)| *value)),

@@ -91,6 +91,7 @@ impl Builder<'_> {
             ty,
             bytes,
             offset: None,
+            output: None,
             view_of,
             born,
             dies: None,

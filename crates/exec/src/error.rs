@@ -48,6 +48,14 @@ pub enum RunError {
         /// The number of inputs given.
         given: usize,
     },
+    /// The wrong number of tensors for results.
+    #[error("{expected} results, but tensors for {given}")]
+    Outputs {
+        /// The number of outputs of the plan.
+        expected: usize,
+        /// The number of tensors given.
+        given: usize,
+    },
     /// An input or a parameter without a value.
     #[error("{what} `{name}` of type {expected} has no value")]
     Missing {
@@ -69,7 +77,7 @@ pub enum RunError {
     /// A value of the wrong element type, rank or dimensions.
     #[error("{what} `{name}` must be {expected}, but is {given}")]
     Type {
-        /// `input` or `parameter`.
+        /// `input`, `parameter` or `output`.
         what: &'static str,
         /// Its name.
         name: Arc<str>,

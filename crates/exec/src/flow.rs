@@ -3,6 +3,7 @@
 use super::bind::Symbols;
 use super::error::RunError;
 use super::plan::{Plan, Step};
+use super::request::{Inputs, Request};
 use super::run::{Executor, Mode};
 use tautomer_graph::{Datum, Meter, Params, Weights, datum_bytes, evaluate_flow, first_collected, region_graph};
 use tautomer_op::{AttrValue, Flow, OpError};
@@ -54,7 +55,12 @@ pub(super) fn run(
         if let Some(meter) = meter {
             meter.spend(Weights::KERNELS.call)?;
         }
-        let results = function.steps(given, &Params::new(), symbols, &mut |_, _, _| {}, meter);
+        let params = Params::new();
+        let request = Request {
+            outer: Some(symbols),
+            ..Request::of(&params)
+        };
+        let results = function.steps(Inputs::Data(given), request, meter);
         let results = results.map_err(|e| OpError::new(e.to_string()))?;
         if let Some(meter) = meter {
             let kept = results.iter().skip(first_collected(def, &attrs, results.len()));

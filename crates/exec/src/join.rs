@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use super::kernels::Operand;
 use super::plan::{Plan, SlotId, Step};
 use tautomer_op::{AttrValue, OpDef};
 use tautomer_tensor::{DType, Tensor};
@@ -20,9 +21,9 @@ pub(super) struct Tail {
 }
 
 /// What a kernel may do to its result before it returns it.
-pub struct Finishing {
+pub struct Finishing<'a> {
     /// Added first; a kernel that adds it has checked its type.
-    pub(super) add: Option<Tensor>,
+    pub(super) add: Option<Operand<'a>>,
     /// Smaller sums become this; a NaN stays.
     pub(super) low: f32,
     /// Larger sums become this; a NaN stays.

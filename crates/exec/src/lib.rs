@@ -7,19 +7,28 @@ mod bind;
 mod build;
 mod error;
 mod estimate;
+mod fixed;
 mod flow;
 mod join;
 #[doc(hidden)] // for the other crates of this workspace
 pub mod kernels;
+mod layout;
 mod memory;
+mod place;
 mod plan;
 mod print;
+mod ranges;
+mod request;
 mod run;
+mod session;
 #[cfg(test)]
 mod tests;
+mod verify;
+mod walk;
 
 pub use error::{PlanError, RunError};
 pub use estimate::Estimate;
 pub use memory::Memory;
 pub use plan::{Constant, Plan, Port, Slot, SlotId, Step};
 pub use run::{Executor, Mode, Observer};
+pub use session::{Options, Session, SessionError};

@@ -1,57 +1,72 @@
-//! Lifetimes of values and their offsets in one arena.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! Lifetimes of values, and the memory of a plan.
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Plan, SlotId};
-
-/// Every value starts at a multiple of this many bytes: a cache line, and the widest vector register.
-pub(super) const ALIGN: u64 = 64;
+use super::bind::Symbols;
+use super::kernels::ALIGN;
+use super::place::{self, Relation};
+use super::plan::Plan;
+use super::{fixed, verify};
 
 /// The memory taken by the values that the steps of a plan compute; values of unknown size are not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Memory {
-    /// Bytes of the arena.
+    /// Bytes of the arena, which has the values that are neither outputs nor the same in every run.
     pub arena: u64,
-    /// The maximum number of bytes alive at one time: no arena can be smaller.
+    /// The maximum number of bytes alive at one time, results included, if no two values share memory.
     pub peak: u64,
     /// Bytes of all values together: the memory of a run that frees nothing.
     pub total: u64,
 }
 
-/// Finds the last use of every slot, the slots each step frees, and the offsets in the arena.
+/// Finds the last use of every slot, the slots each step frees, and the places of values.
 pub(super) fn assign(plan: &mut Plan) {
-    lifetimes(plan);
-    let mut arena = Arena::default();
-    let mut memory = Memory::default();
-    let mut live = 0u64;
-    // A value that nothing reads is freed after its step.
-    let owned = |plan: &Plan, slot: SlotId| plan.slots[slot].view_of.is_none() && plan.slots[slot].born.is_some();
-    for i in 0..plan.steps.len() {
-        for slot in plan.steps[i].results.clone() {
-            if let Some(bytes) = plan.slots[slot].bytes.filter(|_| owned(plan, slot)) {
-                let bytes = round_up(bytes);
-                plan.slots[slot].offset = Some(arena.take(bytes));
-                memory.total = memory.total.saturating_add(bytes);
-                live = live.saturating_add(bytes);
-            }
-        }
-        memory.peak = memory.peak.max(live);
-        for slot in plan.steps[i].frees.clone() {
-            if let (Some(offset), Some(bytes)) = (plan.slots[slot].offset, plan.slots[slot].bytes) {
-                arena.give(offset, round_up(bytes));
-                live = live.saturating_sub(round_up(bytes));
-            }
+    let symbols = Symbols::new();
+    let known = place::known(plan, &symbols);
+    let relations = place::relations(plan, &known, &symbols);
+    for (step, relation) in plan.steps.iter().zip(&relations) {
+        if let (Relation::Shows(_), Some(Some(whole))) = (relation, step.operands.first()) {
+            step.results
+                .iter()
+                .for_each(|&slot| plan.slots[slot].view_of = Some(*whole));
         }
     }
-    memory.arena = arena.end;
-    plan.memory = memory;
+    lifetimes(plan);
+    let (places, arena) = place::places(plan, &known, &fixed::steps(plan), &relations);
+    for (slot, place) in plan.slots.iter_mut().zip(&places) {
+        slot.offset = place.as_ref().map(|place| place.start as u64);
+        slot.output = place.as_ref().and_then(|place| place.region.checked_sub(1));
+    }
+    plan.memory = Memory {
+        arena: arena as u64,
+        ..apart(plan)
+    };
+    debug_assert_eq!(verify::check(plan, &places, &relations), Ok(()), "{plan}");
 }
 
-/// `bytes` rounded up to the alignment; sizes near the limit of the type stay unchanged, as no machine has them.
-fn round_up(bytes: u64) -> u64 {
-    bytes.checked_next_multiple_of(ALIGN).unwrap_or(bytes)
+/// The memory that values take if each has its own.
+fn apart(plan: &Plan) -> Memory {
+    let mut memory = Memory::default();
+    let bytes = |slot: usize| {
+        let data = &plan.slots[slot];
+        let owned = data.view_of.is_none() && data.born.is_some();
+        data.bytes
+            .filter(|_| owned)
+            .map_or(0, |bytes| bytes.checked_next_multiple_of(ALIGN as u64).unwrap_or(bytes))
+    };
+    let mut live = 0u64;
+    for step in &plan.steps {
+        for bytes in step.results.iter().copied().map(bytes) {
+            live = live.saturating_add(bytes);
+            memory.total = memory.total.saturating_add(bytes);
+        }
+        memory.peak = memory.peak.max(live);
+        // A value that nothing reads is freed after its step.
+        step.frees
+            .iter()
+            .for_each(|&slot| live = live.saturating_sub(bytes(slot)));
+    }
+    memory
 }
 
 /// Fills in `dies` and `frees`. A value lives as long as its views.
@@ -78,71 +93,5 @@ fn lifetimes(plan: &mut Plan) {
         if let Some(step) = data.dies {
             plan.steps[step].frees.push(slot);
         }
-    }
-}
-
-/// Free ranges of an arena that grows at its end.
-#[derive(Default)]
-struct Arena {
-    /// Lengths by offset.
-    by_offset: BTreeMap<u64, u64>,
-    /// (length, offset) of the same ranges.
-    by_size: BTreeSet<(u64, u64)>,
-    end: u64,
-}
-
-impl Arena {
-    /// The smallest free range that is large enough, the first of those; otherwise the end of the arena, together with
-    /// a free range directly before it.
-    fn take(&mut self, bytes: u64) -> u64 {
-        if bytes == 0 {
-            return 0;
-        }
-        if let Some(&(size, offset)) = self.by_size.range((bytes, 0)..).next() {
-            self.remove(offset, size);
-            if size > bytes {
-                self.insert(offset + bytes, size - bytes);
-            }
-            return offset;
-        }
-        let tail = self.by_offset.last_key_value().map(|(&o, &s)| (o, s));
-        let start = match tail {
-            Some((offset, size)) if offset.saturating_add(size) == self.end => {
-                self.remove(offset, size);
-                offset
-            }
-            _ => self.end,
-        };
-        self.end = start.saturating_add(bytes);
-        start
-    }
-
-    fn give(&mut self, mut offset: u64, mut bytes: u64) {
-        if bytes == 0 {
-            return;
-        }
-        if let Some((&before, &size)) = self.by_offset.range(..offset).next_back()
-            && before.saturating_add(size) == offset
-        {
-            self.remove(before, size);
-            offset = before;
-            bytes = bytes.saturating_add(size);
-        }
-        let end = offset.saturating_add(bytes);
-        if let Some(&size) = self.by_offset.get(&end) {
-            self.remove(end, size);
-            bytes = bytes.saturating_add(size);
-        }
-        self.insert(offset, bytes);
-    }
-
-    fn insert(&mut self, offset: u64, bytes: u64) {
-        self.by_offset.insert(offset, bytes);
-        self.by_size.insert((bytes, offset));
-    }
-
-    fn remove(&mut self, offset: u64, bytes: u64) {
-        self.by_offset.remove(&offset);
-        self.by_size.remove(&(bytes, offset));
     }
 }

@@ -58,9 +58,13 @@ pub struct Slot {
     pub ty: Type,
     /// Bytes of its elements, if every dimension is known.
     pub bytes: Option<u64>,
-    /// Its offset in the arena, if it is computed by a step, owns its elements, and every dimension is known.
+    /// The first of its bytes in the arena, or in the memory of `output`, if a step computes it and every dimension is
+    /// known.
     pub offset: Option<u64>,
-    /// The slot whose elements it shows with another shape.
+    /// The output in whose memory it is; `None` for the arena.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<usize>,
+    /// The slot whose elements it shows, or some of them.
     pub view_of: Option<SlotId>,
     /// The step that computes it; `None` for inputs, parameters and constants.
     pub born: Option<usize>,

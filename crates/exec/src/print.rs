@@ -1,9 +1,12 @@
 //! A plan as text.
 
+use std::cell::Cell;
 use std::fmt;
 
+use super::kernels;
 use super::plan::{Plan, Port, SlotId};
-use tautomer_op::lookup;
+use tautomer_op::{Fact, Infer, lookup};
+use tautomer_tensor::Type;
 
 /// A byte count, for people: `1.5 MiB`.
 pub(super) struct Bytes(pub(super) u64);
@@ -23,15 +26,51 @@ impl fmt::Display for Bytes {
 }
 
 impl Plan {
+    /// How many operations on numbers step `i` makes, if the dimensions of its operands are known.
+    pub fn flops(&self, i: usize) -> Option<f64> {
+        let step = self.steps.get(i)?;
+        let def = lookup(&step.op)?;
+        let is_known = |slot: &Option<SlotId>| {
+            slot.is_none_or(|slot| self.slots.get(slot).is_some_and(|data| data.bytes.is_some()))
+        };
+        if !step.operands.iter().all(is_known) || step.results.iter().any(|&slot| slot >= self.slots.len()) {
+            return None;
+        }
+        let ty = |slot: SlotId| self.slots[slot].ty.clone();
+        let types: Vec<Type> = step.operands.iter().map(|slot| slot.map_or(Type::Absent, ty)).collect();
+        let value = |slot: &Option<SlotId>| {
+            let constant = self.constants.iter().find(|constant| Some(constant.slot) == *slot)?;
+            Some(&constant.value)
+        };
+        let operands = types.iter().zip(&step.operands);
+        let operands: Vec<Fact<'_>> = operands.map(|(ty, slot)| Fact::with(ty, value(slot))).collect();
+        let call = Infer {
+            def,
+            operands: &operands,
+            attrs: &step.attrs,
+            fresh: &Cell::new(u32::MAX / 2),
+        };
+        let result = match step.results[..] {
+            [slot] => ty(slot),
+            _ => Type::Tuple(step.results.iter().map(|&slot| ty(slot)).collect()),
+        };
+        Some(def.cost.apply(&call, &result).flops)
+    }
+
     fn write_place(&self, f: &mut fmt::Formatter<'_>, slot: SlotId) -> fmt::Result {
         let Some(data) = self.slots.get(slot) else {
             return write!(f, "%{slot}");
         };
         write!(f, "%{slot}: {}", data.ty)?;
-        match (data.offset, data.view_of, data.bytes) {
-            (Some(offset), _, Some(bytes)) => write!(f, " @{offset}+{bytes}"),
-            (_, Some(of), _) => write!(f, " view of %{of}"),
-            _ => Ok(()),
+        if let (Some(offset), Some(bytes)) = (data.offset, data.bytes) {
+            write!(f, " @{offset}+{bytes}")?;
+        }
+        if let Some(output) = data.output {
+            write!(f, " of output {output}")?;
+        }
+        match data.view_of {
+            Some(of) => write!(f, " view of %{of}"),
+            None => Ok(()),
         }
     }
 
@@ -51,8 +90,9 @@ impl Plan {
     }
 }
 
-/// One line for each input, parameter, constant, step and output: types, arena ranges (`@first+bytes`), and the slots
-/// freed after a step.
+/// One line for each input, parameter, constant, step and output: types, ranges (`@first+bytes`) of the arena or of the
+/// memory of an output, operations on numbers, whether the reference semantics compute it because there is no kernel, and
+/// the slots freed after a step.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = if self.name.is_empty() { "main" } else { &self.name };
@@ -94,6 +134,12 @@ impl fmt::Display for Plan {
             }
             if step.attrs.iter().zip(names).any(|(value, _)| !value.is_none()) {
                 f.write_str("}")?;
+            }
+            if kernels::of(&step.op).is_empty() {
+                f.write_str("  by reference")?;
+            }
+            if let Some(flops) = self.flops(i).filter(|flops| *flops > 0.0) {
+                write!(f, "  {flops} FLOP")?;
             }
             if !step.frees.is_empty() {
                 f.write_str("  frees")?;

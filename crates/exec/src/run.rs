@@ -1,21 +1,21 @@
 //! Running a plan.
 
-use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use indexmap::IndexMap;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::bind::{Given, Symbols, bind_attr};
+use super::bind::Symbols;
 use super::error::RunError;
-use super::estimate::weights;
-use super::flow;
-use super::join::{self, Finishing, Tail};
-use super::kernels::{self, Buffers, Context, Kept};
+use super::join::{self, Tail};
+use super::kernels::{Buffers, Kept};
+use super::layout::{Layout, Layouts};
 use super::plan::{Plan, Port, Step};
-use tautomer_graph::{Datum, Meter, Params, Weights, datum_bytes, evaluate_call};
-use tautomer_op::{AttrValue, Op, OpDef, OpError, Semantics, is_pure, lookup};
-use tautomer_tensor::{Dim, Tensor, Type};
+use super::request::{Inputs, Request, Watch, Workspace};
+use super::{fixed, flow};
+use tautomer_graph::{Datum, Meter, Params};
+use tautomer_op::{OpDef, lookup};
+use tautomer_tensor::Tensor;
 
 /// How steps are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,22 +50,28 @@ pub type Observer<'a> = &'a mut (dyn FnMut(usize, &Step, &[Tensor]) + Send);
 /// ```
 #[derive(Clone)]
 pub struct Executor {
-    plan: Plan,
-    mode: Mode,
-    threads: usize,
+    plan: Arc<Plan>,
+    pub(super) mode: Mode,
+    pub(super) threads: usize,
     /// The threads, if there is more than one.
     pool: Option<Arc<ThreadPool>>,
     defs: Vec<&'static OpDef>,
     /// The functions that each step calls, indexed by attribute.
     functions: Vec<Vec<Option<Executor>>>,
     /// What each step keeps from one run to the next.
-    kept: Vec<Arc<Kept>>,
+    pub(super) kept: Vec<Arc<Kept>>,
     /// For each step, whether its results depend on parameters and constants alone.
-    fixed: Vec<bool>,
+    pub(super) fixed: Arc<[bool]>,
     /// For each step, the later steps that its kernel may do.
-    tails: Arc<[Option<Tail>]>,
+    pub(super) tails: Arc<[Option<Tail>]>,
     /// The memory that steps have freed.
-    buffers: Arc<Buffers>,
+    pub(super) buffers: Arc<Buffers>,
+    /// Where values are, if every dimension is known.
+    layout: Option<Arc<Layout>>,
+    /// Where they are for values of symbols.
+    layouts: Arc<Layouts>,
+    /// The memory of runs that have ended.
+    pub(super) idle: Arc<Mutex<Vec<Workspace>>>,
 }
 
 impl Executor {
@@ -85,20 +91,27 @@ impl Executor {
             .iter()
             .map(|step| flow::functions(step, mode))
             .collect::<Result<Vec<_>, _>>()?;
-        let (kept, fixed) = kept(&plan, &defs);
-        let buffers = Arc::new(Buffers::default());
-        let tails = join::tails(&plan, &defs).into();
+        let (fixed, slots) = fixed::of(&plan);
+        let is_fixed = |slot: &Option<_>| slot.is_some_and(|slot| slots[plan.owner(slot)]);
+        let kept = |step: &Step| Arc::new(Kept::new(step.operands.iter().map(is_fixed).collect()));
+        let kept = plan.steps.iter().map(kept).collect();
+        // The plan may come from elsewhere, so the places in it are checked.
+        let layout = (mode == Mode::Kernels && plan.is_static()).then(|| Layout::of_plan(&plan));
+        let layout = layout.transpose().map_err(RunError::Broken)?.map(Arc::new);
         Ok(Executor {
-            plan,
             functions,
             kept,
-            fixed,
-            tails,
-            buffers,
+            fixed: fixed.into(),
+            tails: join::tails(&plan, &defs).into(),
+            buffers: Arc::default(),
             mode,
             threads: 1,
             pool: None,
             defs,
+            layout,
+            layouts: Arc::default(),
+            idle: Arc::default(),
+            plan: Arc::new(plan),
         })
     }
 
@@ -136,7 +149,54 @@ impl Executor {
     /// If inputs or parameters are missing or have the wrong type, if they disagree about a symbolic dimension, or if
     /// a step fails.
     pub fn run(&self, inputs: &[Tensor], params: &Params) -> Result<Vec<Tensor>, RunError> {
-        self.run_observed(inputs, params, &mut |_, _, _| {})
+        self.tensors(self.on_threads(Inputs::Tensors(inputs), Request::of(params))?)
+    }
+
+    /// Runs the plan on inputs in order, with results in the tensors given. If nothing else shows their elements, these
+    /// are overwritten, and in a second run of a plan in which every dimension is known, nothing is allocated.
+    ///
+    /// ```
+    /// use tautomer_exec::{Executor, Mode, Plan};
+    /// use tautomer_graph::{Graph, Params};
+    /// use tautomer_op::{Op, lookup};
+    /// use tautomer_tensor::{DType, Tensor, Type};
+    ///
+    /// let mut g = Graph::new();
+    /// let x = g.input("x", Type::tensor(DType::F32, [2]));
+    /// let y = g.call(Op::Known(lookup("add").unwrap()), &[x, x], &[]).unwrap();
+    /// g.output(y, None);
+    ///
+    /// let executor = Executor::new(Plan::compile(&g).unwrap(), Mode::Kernels).unwrap();
+    /// let mut out = [Tensor::vector(vec![0.0f32; 2])];
+    /// executor.run_into(&[Tensor::vector(vec![1.0f32, 2.0])], &Params::new(), &mut out).unwrap();
+    /// assert_eq!(out, [Tensor::vector(vec![2.0f32, 4.0])]);
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`run`](Executor::run), and if a tensor has another type than the result.
+    pub fn run_into(&self, inputs: &[Tensor], params: &Params, outputs: &mut [Tensor]) -> Result<(), RunError> {
+        let request = Request {
+            into: Some(outputs),
+            ..Request::of(params)
+        };
+        self.on_threads(Inputs::Tensors(inputs), request).map(drop)
+    }
+
+    /// Runs the plan and calls `after` with the index of every step that was computed, after it.
+    ///
+    /// # Errors
+    /// As for [`run`](Executor::run).
+    pub fn run_timed(
+        &self,
+        inputs: &[Tensor],
+        params: &Params,
+        after: &mut (dyn FnMut(usize) + Send),
+    ) -> Result<Vec<Tensor>, RunError> {
+        let request = Request {
+            watch: Watch::Steps(after),
+            ..Request::of(params)
+        };
+        self.tensors(self.on_threads(Inputs::Tensors(inputs), request)?)
     }
 
     /// Runs the plan on inputs by name.
@@ -180,7 +240,7 @@ impl Executor {
                     .ok_or_else(|| self.missing("input", port))
             })
             .collect::<Result<Vec<_>, _>>()?;
-        self.on_threads(ordered, params, &mut |_, _, _| {})
+        self.on_threads(Inputs::Data(ordered), Request::of(params))
     }
 
     /// Runs the plan and passes the results of every step to `observer`.
@@ -193,8 +253,11 @@ impl Executor {
         params: &Params,
         observer: Observer<'_>,
     ) -> Result<Vec<Tensor>, RunError> {
-        let inputs = inputs.iter().cloned().map(Datum::One).collect();
-        self.tensors(self.on_threads(inputs, params, observer)?)
+        let request = Request {
+            watch: Watch::Results(observer),
+            ..Request::of(params)
+        };
+        self.tensors(self.on_threads(Inputs::Tensors(inputs), request)?)
     }
 
     /// Runs the plan within the limits of `meter`, and passes the results of every step to `observer`.
@@ -208,8 +271,20 @@ impl Executor {
         meter: &Meter,
         observer: Observer<'_>,
     ) -> Result<Vec<Tensor>, RunError> {
-        let inputs = inputs.iter().cloned().map(Datum::One).collect();
-        self.tensors(self.steps(inputs, params, &Symbols::new(), observer, Some(meter))?)
+        let request = Request {
+            watch: Watch::Results(observer),
+            ..Request::of(params)
+        };
+        self.tensors(self.steps(Inputs::Tensors(inputs), request, Some(meter))?)
+    }
+
+    /// Where the values of a run are, given the values of symbols; `None` if kernels are not used.
+    pub(super) fn layout(&self, symbols: &Symbols) -> Option<Arc<Layout>> {
+        match (&self.layout, self.mode) {
+            (Some(layout), _) => Some(layout.clone()),
+            (None, Mode::Kernels) => Some(self.layouts.get(&self.plan, &self.fixed, symbols)),
+            (None, Mode::Reference) => None,
+        }
     }
 
     fn tensors(&self, results: Vec<Datum<Tensor>>) -> Result<Vec<Tensor>, RunError> {
@@ -224,165 +299,26 @@ impl Executor {
     }
 
     /// Runs the steps on the threads of the executor.
-    fn on_threads(
-        &self,
-        inputs: Vec<Datum<Tensor>>,
-        params: &Params,
-        observer: Observer<'_>,
-    ) -> Result<Vec<Datum<Tensor>>, RunError> {
-        let run = || self.steps(inputs, params, &Symbols::new(), observer, None);
+    fn on_threads(&self, inputs: Inputs<'_>, request: Request<'_>) -> Result<Vec<Datum<Tensor>>, RunError> {
+        let run = || self.steps(inputs, request, None);
         match &self.pool {
             Some(pool) => pool.install(run),
             None => run(),
         }
     }
 
-    /// Runs the steps; `outer` holds symbolic dimensions that are already known.
-    pub(super) fn steps(
+    /// The value of a parameter.
+    pub(super) fn named<'v>(
         &self,
-        inputs: Vec<Datum<Tensor>>,
-        params: &Params,
-        outer: &Symbols,
-        observer: Observer<'_>,
-        meter: Option<&Meter>,
-    ) -> Result<Vec<Datum<Tensor>>, RunError> {
-        let plan = &self.plan;
-        self.buffers.begin();
-        // The bytes counted for each computed value.
-        let mut held: Vec<u64> = vec![0; if meter.is_some() { plan.slots.len() } else { 0 }];
-        if inputs.len() != plan.inputs.len() {
-            return Err(RunError::Count {
-                expected: plan.inputs.len(),
-                given: inputs.len(),
-            });
-        }
-        let mut values: Vec<Option<Datum<Tensor>>> = vec![None; plan.slots.len()];
-        let mut given: Vec<Given<'_>> = Vec::with_capacity(inputs.len() + plan.params.len());
-        for (port, value) in plan.inputs.iter().zip(&inputs) {
-            match (value, &plan.slots[port.slot].ty) {
-                (Datum::One(value), Type::Tensor(_)) => given.push(("input", port, value)),
-                (Datum::List(_), Type::Sequence(_) | Type::Optional(_)) => {}
-                // A tensor can be given for an optional value; it is wrapped below.
-                (Datum::One(_), Type::Optional(_)) => {}
-                _ => return Err(self.missing("input", port)),
-            }
-        }
-        for port in &plan.params {
-            given.push(("parameter", port, self.named("parameter", port, params)?));
-        }
-        let symbols = self.bind(&given, outer)?;
-        for (_, port, value) in given.iter().filter(|(what, ..)| *what == "parameter") {
-            values[port.slot] = Some(Datum::One((*value).clone()));
-        }
-        for (port, value) in plan.inputs.iter().zip(inputs) {
-            let wrap = matches!((&value, &plan.slots[port.slot].ty), (Datum::One(_), Type::Optional(_)));
-            values[port.slot] = Some(if wrap { Datum::List(vec![value]) } else { value });
-        }
-        for constant in &plan.constants {
-            values[constant.slot] = Some(Datum::One(constant.value.clone()));
-        }
-        // Steps that the kernel of an earlier one has done.
-        let mut is_done = vec![false; plan.steps.len()];
-        for (i, step) in plan.steps.iter().enumerate() {
-            let failed = |operands: String, source: OpError| RunError::Step {
-                step: i,
-                op: step.op.clone(),
-                operands,
-                source: source.into(),
-            };
-            let mut slots = &step.results;
-            let results: Vec<Datum<Tensor>> = if is_done[i] {
-                slots = const { &Vec::new() };
-                Vec::new()
-            } else if let Semantics::Flow(which) = self.defs[i].semantics {
-                let operands: Vec<Datum<Tensor>> = step
-                    .operands
-                    .iter()
-                    .map(|slot| slot.and_then(|s| values[s].clone()).unwrap_or(Datum::Absent))
-                    .collect();
-                flow::run(self, i, which, &operands, &symbols, meter).map_err(|e| failed(String::new(), e))?
-            } else {
-                let tensor = |s: usize| values[s].as_ref().and_then(Datum::one).cloned();
-                let operands: Vec<Option<Tensor>> = step.operands.iter().map(|slot| slot.and_then(tensor)).collect();
-                let results = match meter {
-                    Some(meter) => self.count(meter, self.defs[i], step, &operands, &symbols),
-                    None => Ok(()),
-                };
-                // A run that counts what it takes, or is compared, makes every value.
-                let tail = self.tails[i].as_ref().filter(|_| meter.is_none() && !self.fixed[i]);
-                let finishing = tail.and_then(|tail| {
-                    let add = tail.add.map(tensor);
-                    // If the value to add is not a tensor, the step that adds it runs by itself and reports the error.
-                    (!matches!(add, Some(None))).then(|| Finishing {
-                        add: add.flatten(),
-                        low: tail.low,
-                        high: tail.high,
-                        done: Cell::new(false),
-                    })
-                });
-                let run = || {
-                    self.step(
-                        self.defs[i],
-                        step,
-                        &operands,
-                        &symbols,
-                        &self.kept[i],
-                        finishing.as_ref(),
-                    )
-                };
-                let results = results.and_then(|()| match self.fixed[i] {
-                    true => self.kept[i].results(&operands, run),
-                    false => run(),
-                });
-                let results = results.map_err(|source| failed(types_of(&operands), source))?;
-                observer(i, step, &results);
-                if let (Some(tail), Some(true)) = (tail, finishing.map(|f| f.done.get())) {
-                    for &j in &tail.steps {
-                        is_done[j] = true;
-                        slots = &plan.steps[j].results;
-                    }
-                }
-                results.into_iter().map(Datum::One).collect()
-            };
-            if results.len() < slots.len() {
-                return Err(RunError::Broken(format!("step {i} has {} results", results.len())));
-            }
-            for (&slot, value) in slots.iter().zip(results) {
-                if let (Some(meter), None) = (meter, plan.slots[slot].view_of) {
-                    held[slot] = datum_bytes(&value);
-                    meter.hold(held[slot]);
-                }
-                values[slot] = Some(value);
-            }
-            for &slot in &step.frees {
-                if let Some(Datum::One(value)) = values[slot].take() {
-                    self.buffers.recycle(value);
-                }
-                if let Some(meter) = meter {
-                    meter.release(std::mem::take(&mut held[slot]));
-                }
-            }
-        }
-        // Only the results are left, and the caller counts those.
-        if let Some(meter) = meter {
-            held.iter().for_each(|bytes| meter.release(*bytes));
-        }
-        plan.outputs
-            .iter()
-            .map(|port| {
-                values[port.slot]
-                    .clone()
-                    .ok_or_else(|| RunError::Broken(format!("output %{} has no value", port.slot)))
-            })
-            .collect()
+        what: &'static str,
+        port: &Port,
+        values: &'v Params,
+    ) -> Result<&'v Tensor, RunError> {
+        let value = port.name.as_ref().and_then(|name| values.get(name));
+        value.ok_or_else(|| self.missing(what, port))
     }
 
-    fn named<'v>(&self, what: &'static str, port: &Port, values: &'v Params) -> Result<&'v Tensor, RunError> {
-        let name = port.name.clone().unwrap_or_default();
-        values.get(&name).ok_or_else(|| self.missing(what, port))
-    }
-
-    fn missing(&self, what: &'static str, port: &Port) -> RunError {
+    pub(super) fn missing(&self, what: &'static str, port: &Port) -> RunError {
         RunError::Missing {
             what,
             name: port.name.clone().unwrap_or_default(),
@@ -399,105 +335,4 @@ impl Executor {
     pub(super) fn function(&self, i: usize, place: usize) -> Option<&Executor> {
         self.functions.get(i)?.get(place)?.as_ref()
     }
-
-    /// Counts a step before it runs.
-    fn count(
-        &self,
-        meter: &Meter,
-        def: &'static OpDef,
-        step: &Step,
-        operands: &[Option<Tensor>],
-        symbols: &Symbols,
-    ) -> Result<(), OpError> {
-        let types: Vec<Type> = operands
-            .iter()
-            .map(|o| o.as_ref().map_or(Type::Absent, |t| t.ty().into()))
-            .collect();
-        let values: Vec<Option<&Tensor>> = operands.iter().map(Option::as_ref).collect();
-        let attrs: Vec<AttrValue> = step.attrs.iter().map(|a| bind_attr(a, symbols)).collect();
-        let weights = match self.mode {
-            Mode::Kernels => weights(def, values.first().copied().flatten().map(Tensor::dtype)),
-            Mode::Reference => Weights::SLOW,
-        };
-        meter.call(def, &values, &types, &attrs, weights)
-    }
-
-    fn step(
-        &self,
-        def: &'static OpDef,
-        step: &Step,
-        operands: &[Option<Tensor>],
-        symbols: &Symbols,
-        kept: &Kept,
-        finishing: Option<&Finishing>,
-    ) -> Result<Vec<Tensor>, OpError> {
-        let bound: Vec<AttrValue>;
-        let attrs = if symbols.is_empty() {
-            &step.attrs
-        } else {
-            bound = step.attrs.iter().map(|a| bind_attr(a, symbols)).collect();
-            &bound
-        };
-        let context = Context {
-            threads: self.threads,
-            kept: Some(kept),
-            buffers: Some(&self.buffers),
-            finishing,
-        };
-        if self.mode == Mode::Kernels {
-            let results = kernels::run(def, operands, attrs, context)?;
-            kept.set_declined(results.is_none());
-            if let Some(results) = results {
-                return Ok(results);
-            }
-        }
-        evaluate_call(&Op::Known(def), operands, attrs)
-    }
-}
-
-/// What each step may keep from one run to the next, and whether all its results are the same in every run.
-fn kept(plan: &Plan, defs: &[&'static OpDef]) -> (Vec<Arc<Kept>>, Vec<bool>) {
-    let mut is_fixed = vec![false; plan.slots.len()];
-    let params = plan.params.iter().map(|port| port.slot);
-    for slot in params.chain(plan.constants.iter().map(|constant| constant.slot)) {
-        is_fixed[slot] = true;
-    }
-    let mut kept = Vec::with_capacity(plan.steps.len());
-    let mut fixed = Vec::with_capacity(plan.steps.len());
-    for (step, def) in plan.steps.iter().zip(defs) {
-        let operands = step
-            .operands
-            .iter()
-            .map(|slot| slot.is_some_and(|s| is_fixed[plan.owner(s)]));
-        let operands: Vec<bool> = operands.collect();
-        let known = |(slot, fixed): (&Option<_>, &bool)| slot.is_none() || *fixed;
-        let all = step.operands.iter().zip(&operands).all(known)
-            && !matches!(def.semantics, Semantics::Flow(_))
-            && is_pure(&Op::Known(def), &step.attrs)
-            && !step.attrs.iter().any(is_symbolic);
-        for &slot in step.results.iter().filter(|_| all) {
-            is_fixed[slot] = true;
-        }
-        kept.push(Arc::new(Kept::new(operands)));
-        fixed.push(all);
-    }
-    (kept, fixed)
-}
-
-/// True if an attribute depends on symbols.
-fn is_symbolic(value: &AttrValue) -> bool {
-    let open = |d: &Dim| d.as_const().is_none();
-    match value {
-        AttrValue::Int(d) => open(d),
-        AttrValue::Ints(list) => list.iter().any(open),
-        _ => false,
-    }
-}
-
-fn types_of(operands: &[Option<Tensor>]) -> String {
-    let types: Vec<String> = operands
-        .iter()
-        .map(|o| o.as_ref().map_or_else(|| "_".into(), |t| t.ty().to_string()))
-        .collect();
-    types.join(", ")
 }

@@ -1,8 +1,10 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{Executor, Mode, Plan, PlanError, RunError};
+use super::kernels::testing as kernels_testing;
+use super::{Executor, Mode, Options, Plan, PlanError, RunError, Session, kernels};
 use tautomer_diag::Source;
 use tautomer_graph::{BuildOptions, Graph, Params, VertexId, build_program};
 use tautomer_lang::parse_program;
@@ -42,31 +44,39 @@ fn dag(rows: &[(usize, usize, bool)], width: usize) -> Graph {
     g
 }
 
-/// The steps during which a slot's bytes are in use: from its own step to its last reader, or to the end.
-fn lifetime(plan: &Plan, slot: usize) -> (usize, usize) {
-    let data = &plan.slots[slot];
-    (data.born.unwrap(), data.dies.unwrap_or(plan.steps.len()))
-}
-
+/// Checks that each step of a graph of `add` finds its operands: each byte has the name of the value that was written last.
 fn check_memory(plan: &Plan) {
-    let placed: Vec<usize> = (0..plan.slots.len())
-        .filter(|&s| plan.slots[s].offset.is_some())
-        .collect();
+    let mut bytes: HashMap<(Option<usize>, u64), usize> = HashMap::new();
     let range = |s: usize| {
         let slot = &plan.slots[s];
-        (slot.offset.unwrap(), slot.offset.unwrap() + slot.bytes.unwrap())
+        let (first, n) = (slot.offset?, slot.bytes.unwrap());
+        assert!(slot.output.is_some() || first + n <= plan.memory.arena);
+        Some((first..first + n).map(move |byte| (slot.output, byte)))
     };
-    for (k, &a) in placed.iter().enumerate() {
-        assert!(range(a).1 <= plan.memory.arena);
-        for &b in &placed[..k] {
-            let ((first_a, last_a), (first_b, last_b)) = (lifetime(plan, a), lifetime(plan, b));
-            let together = first_a <= last_b && first_b <= last_a;
-            let ((a0, a1), (b0, b1)) = (range(a), range(b));
-            assert!(!together || a1 <= b0 || b1 <= a0, "%{a} and %{b} overlap:\n{plan}");
+    for (i, step) in plan.steps.iter().enumerate() {
+        for slot in step.operands.iter().copied().flatten() {
+            let own = |place: (Option<usize>, u64)| bytes.get(&place) == Some(&slot);
+            assert!(
+                range(slot).is_none_or(|mut range| range.all(own)),
+                "step {i} reads %{slot}:\n{plan}"
+            );
+        }
+        for &slot in &step.results {
+            range(slot).into_iter().flatten().for_each(|place| {
+                bytes.insert(place, slot);
+            });
         }
     }
+    for port in &plan.outputs {
+        let own = |place: (Option<usize>, u64)| bytes.get(&place) == Some(&port.slot);
+        assert!(
+            range(port.slot).is_none_or(|mut range| range.all(own)),
+            "output %{}:\n{plan}",
+            port.slot
+        );
+    }
     assert!(
-        plan.memory.peak <= plan.memory.arena && plan.memory.arena <= plan.memory.total,
+        plan.memory.peak <= plan.memory.total && plan.memory.arena <= plan.memory.total,
         "{:?}",
         plan.memory
     );
@@ -329,4 +339,135 @@ fn long_chains_and_wide_graphs_have_plans() {
     assert_eq!(plan.steps.len(), 100_000);
     let rows: Vec<_> = (0..100_000).map(|_| (0, 1, true)).collect();
     assert_eq!(Plan::compile(&dag(&rows, 4)).unwrap().outputs.len(), 100_001);
+}
+
+/// Programs whose values share memory: views, parts of concatenations, results over operands, outputs.
+const SHARING: [&str; 8] = [
+    "fn main(x: f32[4, 6]) { let (a, b) = split(relu(x)) {axis = 0, sizes = [2, 2]}; concat(exp(a), b * b, a) {axis = 0} }",
+    "fn main(x: f32[1, 4, 3]) { let y = relu(x); let a = concat(y, exp(y)) {axis = 1}; let b = concat(a, neg(a), y) {axis = 1}; (relu(b), y) }",
+    "fn main(x: f32[2, 6]) { let y = exp(x); let z = reshape(y, [3, 4]); (z + z, relu(y), y) }",
+    "fn main(x: f32[6, 5]) { let y = exp(x); let z = slice(y) {starts = [2], ends = [5], axes = [0]}; neg(z) * z }",
+    "fn main(x: f32[5], y: f32[5]) { let a = x + y; let b = a * a; (b - a, flatten(b), concat(b, x, b) {axis = 0}) }",
+    "fn main(x: f32[1, 2, 9, 9], param w: f32[2, 2, 3, 3]) { let y = conv(x, w) {pads = [1, 1, 1, 1]}; relu(y + x) + y }",
+    "fn main(x: f32[3, 4]) { let y = exp(x); let a = max(y, 0.5); let b = min(a, y); concat(a, b, transpose(reshape(b, [4, 3]))) {axis = 0} }",
+    "fn main(x: f32[8]) { let y = x > 0; let z = not(y); where(not(z), exp(x), cast(z, f32)) }",
+];
+
+#[test]
+fn values_that_share_memory_keep_their_elements() {
+    for text in SHARING {
+        let plan = Plan::compile(&graph(text)).unwrap();
+        let inputs: Vec<Tensor> = plan
+            .inputs
+            .iter()
+            .enumerate()
+            .map(|(i, port)| {
+                let shape = plan.slots[port.slot].ty.as_tensor().unwrap().shape.as_ref().unwrap();
+                numbers(&shape.to_concrete().unwrap(), i, false)
+            })
+            .collect();
+        let params = Params::from_iter([(Arc::from("w"), numbers(&[2, 2, 3, 3], 7, false))]);
+        let want = Executor::new(plan.clone(), Mode::Reference)
+            .unwrap()
+            .run(&inputs, &params)
+            .unwrap();
+        let executor = Executor::new(plan, Mode::Kernels).unwrap();
+        let mut into: Vec<Tensor> = want
+            .iter()
+            .map(|t| kernels::zeros(t.dtype(), t.shape()).unwrap())
+            .collect();
+        for _ in 0..3 {
+            let got = executor.run(&inputs, &params).unwrap();
+            executor.run_into(&inputs, &params, &mut into).unwrap();
+            for ((got, into), want) in got.iter().zip(&into).zip(&want) {
+                kernels_testing::assert_close(got, want, 1e-5, text);
+                assert!(got.same_bits(into), "{text}: {into:?} instead of {got:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn memory_is_shared_where_that_is_safe() {
+    let arena = |text: &str| Plan::compile(&graph(text)).unwrap().memory.arena;
+    // One value after the other in one place, the last in that of the output.
+    assert_eq!(arena("fn main(x: f32[64]) { relu(exp(neg(relu(x)))) }"), 0);
+    // A concatenation is where its parts are.
+    assert_eq!(arena("fn main(x: f32[64]) { concat(exp(x), neg(x)) {axis = 0} }"), 0);
+    let text = "fn main(x: f32[64]) { let y = concat(exp(x), neg(x)) {axis = 0}; reduce_sum(y * 2) {axes = [0]} }";
+    assert_eq!(arena(text), 512);
+    // A value that is read later is not replaced.
+    assert_eq!(arena("fn main(x: f32[64]) { let y = exp(x); relu(y) * y }"), 256);
+}
+
+#[test]
+fn places_of_a_plan_that_was_read_are_checked() {
+    let plan = Plan::compile(&graph("fn main(x: f32[64]) { let y = exp(x); relu(y) * y }")).unwrap();
+    let new = |change: &dyn Fn(&mut Plan)| {
+        let mut plan = plan.clone();
+        change(&mut plan);
+        Executor::new(plan, Mode::Kernels).map(drop).map_err(|e| e.to_string())
+    };
+    assert_eq!(new(&|_| {}), Ok(()));
+    let (y, z) = (plan.steps[0].results[0], plan.steps[1].results[0]);
+    let error =
+        new(&|plan| (plan.slots[z].offset, plan.slots[z].output) = (plan.slots[y].offset, plan.slots[y].output));
+    let text = format!("the plan is broken: step 2 reads %{y}, which has been overwritten");
+    assert_eq!(error, Err(text));
+    let error = new(&|plan| plan.slots[y].offset = Some(64));
+    assert_eq!(
+        error.unwrap_err(),
+        "the plan is broken: a value ends after the arena of 256 bytes"
+    );
+}
+
+#[test]
+fn shapes_are_planned_for_values_of_symbols() {
+    let e = executor("fn main(x: f32[n, 3]) { let y = exp(x); concat(y, neg(y)) {axis = 0} }");
+    for n in [1, 5, 2, 5, 0, 7, 5] {
+        let x = numbers(&[n, 3], n, false);
+        let reference = Executor::new(e.plan().clone(), Mode::Reference).unwrap();
+        let want = reference.run(std::slice::from_ref(&x), &Params::new()).unwrap();
+        let got = e.run(&[x], &Params::new()).unwrap();
+        kernels_testing::assert_close(&got[0], &want[0], 1e-6, "symbols");
+    }
+}
+
+#[test]
+fn outputs_must_fit() {
+    let e = executor("fn main(x: f32[2]) { (exp(x), x) }");
+    let x = [ones(&[2])];
+    let into = |outputs: &mut [Tensor]| e.run_into(&x, &Params::new(), outputs).map_err(|e| e.to_string());
+    assert_eq!(into(&mut [ones(&[2]), ones(&[2])]), Ok(()));
+    assert_eq!(into(&mut [ones(&[2])]), Err("2 results, but tensors for 1".into()));
+    let error = into(&mut [ones(&[3]), ones(&[2])]);
+    assert_eq!(error, Err("output `` must be f32[2], but is f32[3]".into()));
+    // Elements that something else shows stay as they are.
+    let shared = ones(&[2]);
+    let mut outputs = [shared.clone(), shared.clone()];
+    into(&mut outputs).unwrap();
+    assert_eq!((&shared, &outputs[1]), (&ones(&[2]), &x[0]));
+    assert_ne!(shared, outputs[0]);
+}
+
+#[test]
+fn sessions_run_on_many_threads() {
+    fn is_shared<T: Send + Sync>(_: &T) {}
+    let g = graph("fn main(x: f32[64, 8], param w: f32[8]) { let y = exp(x) * w; concat(y, relu(y)) {axis = 0} }");
+    let params = Params::from_iter([(Arc::from("w"), numbers(&[8], 1, false))]);
+    let session = Session::new(&g, params, Options::default()).unwrap();
+    is_shared(&session);
+    assert_eq!(session.inputs().collect::<Vec<_>>(), ["x"]);
+    let given = |seed| Params::from_iter([(Arc::from("x"), numbers(&[64, 8], seed, false))]);
+    let want: Vec<_> = (0..4).map(|seed| session.run(&given(seed)).unwrap()).collect();
+    std::thread::scope(|scope| {
+        for seed in 0..4usize {
+            let (session, want, given) = (&session, &want, given(seed));
+            scope.spawn(move || {
+                for _ in 0..20 {
+                    assert_eq!(session.run(&given).unwrap(), want[seed]);
+                }
+            });
+        }
+    });
 }

@@ -1,18 +1,24 @@
 //! Loops over arrays that broadcast to one shape: axes are merged, and the innermost one is a plain loop over slices.
 
+use std::ops::DerefMut;
+
 use pulp::{Arch, NullaryFnOnce};
+use smallvec::{SmallVec, smallvec};
+
+use super::room::Room;
+use tautomer_tensor::Element;
 
 /// The axes of the result with the strides of each operand, outermost first, after merging: axes of size 1 are dropped,
 /// and adjacent axes that every operand traverses alike become one. Strides along the last axis are 0 or 1.
 pub(super) struct Axes<const N: usize> {
-    outer: Vec<(usize, [usize; N])>,
+    outer: SmallVec<[(usize, [usize; N]); 6]>,
     inner: (usize, [usize; N]),
 }
 
 impl<const N: usize> Axes<N> {
     /// The axes for operands in row-major order; `None` if one of them does not broadcast to `out`.
     pub(super) fn new(out: &[usize], operands: [&[usize]; N]) -> Option<Axes<N>> {
-        let mut axes: Vec<(usize, [usize; N])> = Vec::with_capacity(out.len());
+        let mut axes: SmallVec<[(usize, [usize; N]); 6]> = SmallVec::new();
         let mut strides = [1usize; N];
         for (from_end, &extent) in out.iter().rev().enumerate() {
             let mut here = [0; N];
@@ -49,7 +55,7 @@ impl<const N: usize> Axes<N> {
         if self.outer.iter().any(|&(extent, _)| extent == 0) {
             return;
         }
-        let mut index = vec![0usize; self.outer.len()];
+        let mut index: SmallVec<[usize; 6]> = smallvec![0; self.outer.len()];
         let mut at = [0usize; N];
         loop {
             row(at);
@@ -87,9 +93,79 @@ impl<T: Copy, R, F: Fn(T) -> R> NullaryFnOnce for Map<'_, T, R, F> {
 }
 
 /// `f` of every element, in `out`, which has as many.
-pub(super) fn map<T: Copy, R: Copy>(x: &[T], f: impl Fn(T) -> R, mut out: Vec<R>) -> Vec<R> {
+pub(super) fn map<T: Copy, R: Copy, O: DerefMut<Target = [R]>>(x: &[T], f: impl Fn(T) -> R, mut out: O) -> O {
     Arch::new().dispatch(Map { x, out: &mut out, f });
     out
+}
+
+struct MapOver<'a, T, F> {
+    out: &'a mut [T],
+    f: F,
+}
+
+impl<T: Copy, F: Fn(T) -> T> NullaryFnOnce for MapOver<'_, T, F> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        for x in self.out {
+            *x = (self.f)(*x);
+        }
+    }
+}
+
+/// `f` of every element, in its place.
+pub(super) fn map_over<T: Copy, O: DerefMut<Target = [T]>>(f: impl Fn(T) -> T, mut out: O) -> O {
+    Arch::new().dispatch(MapOver { out: &mut out, f });
+    out
+}
+
+struct ZipOver<'a, A, B, F> {
+    axes: &'a Axes<1>,
+    b: &'a [B],
+    out: &'a mut [A],
+    f: F,
+}
+
+impl<A: Copy, B: Copy, F: Fn(A, B) -> A> NullaryFnOnce for ZipOver<'_, A, B, F> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        let ZipOver { axes, b, out, f } = self;
+        let (n, [sb]) = axes.inner;
+        if n == 0 {
+            return;
+        }
+        let mut rows = out.chunks_exact_mut(n);
+        axes.rows(|[pb]| {
+            let Some(row) = rows.next() else { return };
+            if sb == 0 {
+                let y = b[pb];
+                row.iter_mut().for_each(|o| *o = f(*o, y));
+            } else {
+                row.iter_mut().zip(&b[pb..][..n]).for_each(|(o, &y)| *o = f(*o, y));
+            }
+        });
+    }
+}
+
+/// `f` of the elements of `out`, which has this shape, with those of an operand that broadcasts to it, in their places;
+/// `None` if it does not.
+pub(super) fn zip_over<A: Copy, B: Copy, O: DerefMut<Target = [A]>>(
+    shape: &[usize],
+    (b, sb): (&[B], &[usize]),
+    f: impl Fn(A, B) -> A,
+    mut out: O,
+) -> Option<O> {
+    let axes = Axes::new(shape, [sb])?;
+    if !out.is_empty() {
+        Arch::new().dispatch(ZipOver {
+            axes: &axes,
+            b,
+            out: &mut out,
+            f,
+        });
+    }
+    Some(out)
 }
 
 struct Zip<'a, A, B, R, F> {
@@ -136,13 +212,13 @@ impl<A: Copy, B: Copy, R, F: Fn(A, B) -> R> NullaryFnOnce for Zip<'_, A, B, R, F
 
 /// `f` of the pairs of elements after broadcasting to `shape`, in `out`, which has as many elements; `None` if the shapes
 /// do not broadcast to it.
-pub(super) fn zip<A: Copy, B: Copy, R: Copy>(
+pub(super) fn zip<A: Copy, B: Copy, R: Copy, O: DerefMut<Target = [R]>>(
     shape: &[usize],
     (a, sa): (&[A], &[usize]),
     (b, sb): (&[B], &[usize]),
     f: impl Fn(A, B) -> R,
-    mut out: Vec<R>,
-) -> Option<Vec<R>> {
+    mut out: O,
+) -> Option<O> {
     let axes = Axes::new(shape, [sa, sb])?;
     if !out.is_empty() {
         Arch::new().dispatch(Zip {
@@ -157,13 +233,13 @@ pub(super) fn zip<A: Copy, B: Copy, R: Copy>(
 }
 
 /// The elements of `a` where `condition` holds, else those of `b`, after broadcasting to `out`; `result` is empty.
-pub(super) fn select<T: Clone>(
+pub(super) fn select<'a, T: Element>(
     out: &[usize],
     (condition, sc): (&[bool], &[usize]),
     (a, sa): (&[T], &[usize]),
     (b, sb): (&[T], &[usize]),
-    mut result: Vec<T>,
-) -> Option<Vec<T>> {
+    mut result: Room<'a, T>,
+) -> Option<Room<'a, T>> {
     let axes = Axes::new(out, [sc, sa, sb])?;
     let size: usize = out.iter().product();
     if size > 0 {
@@ -189,7 +265,7 @@ mod tests {
     fn axes_are_merged() {
         let axes = Axes::new(&[2, 3, 4, 5], [&[2, 3, 4, 5], &[3, 1, 1]]).unwrap();
         assert_eq!(axes.inner, (20, [1, 0]));
-        assert_eq!(axes.outer, [(2, [60, 0]), (3, [20, 1])]);
+        assert_eq!(axes.outer[..], [(2, [60, 0]), (3, [20, 1])]);
         let same = Axes::new(&[2, 1, 4], [&[2, 1, 4], &[2, 1, 4]]).unwrap();
         assert_eq!((same.inner, same.outer.len()), ((8, [1, 1]), 0));
         assert!(Axes::new(&[2], [&[3]]).is_none());
@@ -211,7 +287,7 @@ mod tests {
             (&[0i32; 0], &[0, 3]),
             (&[1i32], &[1]),
             |a: i32, b: i32| a + b,
-            vec![],
+            Vec::new(),
         );
         assert!(none.unwrap().is_empty());
     }

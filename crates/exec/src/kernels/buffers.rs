@@ -3,6 +3,7 @@
 use std::any::{Any, TypeId};
 use std::sync::{Mutex, PoisonError};
 
+use rustc_hash::FxHashMap;
 use tautomer_tensor::{Element, Nd, Tensor, with_array};
 
 /// Smaller values are not worth keeping: the allocator hands them out without the help of the operating system.
@@ -11,7 +12,7 @@ const SMALLEST: usize = 16 << 10;
 /// Memory that has not been used in as many runs is given back.
 const RUNS: u64 = 2;
 
-/// The memory of values that earlier steps of any run have freed.
+/// The memory of values that earlier steps of any run have freed, and of what kernels compute with.
 ///
 /// A new allocation of a large value costs a page fault for each of its pages, and being filled with zeros. What is kept
 /// is what recent runs have used: each run takes memory from here before it allocates, so it never frees much more than
@@ -23,20 +24,35 @@ pub struct Buffers {
 
 #[derive(Debug, Default)]
 struct Free {
-    buffers: Vec<Buffer>,
+    /// The vectors of each type of elements.
+    lists: FxHashMap<TypeId, Box<dyn List>>,
     runs: u64,
 }
 
-/// A vector.
+/// Vectors of one type of elements, each with the run that freed it.
 #[derive(Debug)]
-struct Buffer {
-    /// The type of its elements.
-    ty: TypeId,
-    /// How many it has room for.
-    capacity: usize,
-    /// The run that freed it.
-    run: u64,
-    vector: Box<dyn Any + Send>,
+struct Vectors<T>(Vec<(Vec<T>, u64)>);
+
+/// Vectors of any type of elements.
+trait List: Any + Send + std::fmt::Debug {
+    /// Gives back those that were freed before a run.
+    fn forget(&mut self, oldest: u64);
+}
+
+impl<T: Element> List for Vectors<T> {
+    fn forget(&mut self, oldest: u64) {
+        self.0.retain(|(_, run)| *run >= oldest);
+    }
+}
+
+impl Free {
+    fn list<T: Element>(&mut self) -> Option<&mut Vectors<T>> {
+        let list = self
+            .lists
+            .entry(TypeId::of::<T>())
+            .or_insert_with(|| Box::new(Vectors::<T>(Vec::new())));
+        (list.as_mut() as &mut dyn Any).downcast_mut()
+    }
 }
 
 impl Buffers {
@@ -45,7 +61,7 @@ impl Buffers {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         free.runs += 1;
         let oldest = free.runs.saturating_sub(RUNS);
-        free.buffers.retain(|buffer| buffer.run >= oldest);
+        free.lists.values_mut().for_each(|list| list.forget(oldest));
     }
 
     /// `n` elements with arbitrary values.
@@ -62,16 +78,13 @@ impl Buffers {
 
     /// The smallest buffer that has room for `n` elements, unless most of it would be unused.
     fn smallest<T: Element>(&self, n: usize) -> Option<Vec<T>> {
-        if n.saturating_mul(size_of::<T>()) < SMALLEST {
-            return None;
-        }
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |b: &Buffer| b.ty == TypeId::of::<T>() && b.capacity >= n && b.capacity / 2 <= n;
+        let vectors = &mut free.list::<T>()?.0;
         // Of equal ones, the last, which is most likely still in a cache.
-        let fitting = free.buffers.iter().enumerate().rev().filter(|(_, b)| fits(b));
-        let (i, _) = fitting.min_by_key(|(_, b)| b.capacity)?;
-        let buffer = free.buffers.remove(i);
-        buffer.vector.downcast().ok().map(|vector| *vector)
+        let fitting = vectors.iter().map(|(v, _)| v.capacity()).enumerate().rev();
+        let fitting = fitting.filter(|(_, capacity)| (n..=n.saturating_mul(2)).contains(capacity));
+        let (i, _) = fitting.min_by_key(|(_, capacity)| *capacity)?;
+        Some(vectors.swap_remove(i).0)
     }
 
     /// Keeps the memory of a value if nothing else refers to it.
@@ -88,18 +101,14 @@ impl Buffers {
 
     /// Keeps memory.
     pub(super) fn give<T: Element>(&self, vector: Vec<T>) {
-        let capacity = vector.capacity();
-        if capacity.saturating_mul(size_of::<T>()) < SMALLEST || std::mem::needs_drop::<T>() {
+        if vector.capacity() == 0 || std::mem::needs_drop::<T>() {
             return;
         }
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let run = free.runs;
-        free.buffers.push(Buffer {
-            ty: TypeId::of::<T>(),
-            capacity,
-            run,
-            vector: Box::new(vector),
-        });
+        if let Some(vectors) = free.list() {
+            vectors.0.push((vector, run));
+        }
     }
 }
 

@@ -1,26 +1,35 @@
 //! What a kernel knows about a call: operands with values, attributes filled in, the type of the result.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
+use super::arena::{Loans, Memory};
 use super::buffers::Buffers;
 use super::elementwise::{larger, smaller};
+use super::inferred::Inferred;
 use super::kept::Kept;
+use super::operand::{Extents, Operand, Place};
+use super::room::Room;
+use super::{Done, Value};
 use crate::join::Finishing;
-use tautomer_op::{AttrValue, Fact, Infer, OpDef, OpError};
-use tautomer_tensor::{Element, Nd, Tensor, TensorType, Type};
+use smallvec::SmallVec;
+use tautomer_op::{AttrValue, OpDef, OpError};
+use tautomer_tensor::{DType, Dim, Element, Nd, Tensor, TensorType, Type};
 
 /// A call with values, ready to be computed.
 pub struct Call<'a> {
     /// The operator.
     pub def: &'static OpDef,
-    /// The operands; `None` for a missing one.
-    pub operands: &'a [Option<Tensor>],
+    /// The operands.
+    pub operands: &'a [Operand<'a>],
     /// The number of threads the kernel may use.
     pub threads: usize,
     inferred: Arc<Inferred>,
     context: Context<'a>,
+    loans: Loans<'a>,
+    /// Operands that are in the memory of the run, as tensors, for kernels that ask for those.
+    copies: OnceCell<Vec<OnceCell<Tensor>>>,
 }
 
 /// What a call may use beside its operands.
@@ -33,7 +42,11 @@ pub struct Context<'a> {
     /// Memory for results.
     pub buffers: Option<&'a Buffers>,
     /// What the kernel may do to its result.
-    pub finishing: Option<&'a Finishing>,
+    pub finishing: Option<&'a Finishing<'a>>,
+    /// The memory of the run.
+    pub memory: Option<Memory<'a>>,
+    /// Where in it the results belong.
+    pub results: &'a [Option<&'a Place>],
 }
 
 /// One thread, and nothing from earlier runs.
@@ -44,6 +57,8 @@ impl Default for Context<'_> {
             kept: None,
             buffers: None,
             finishing: None,
+            memory: None,
+            results: &[],
         }
     }
 }
@@ -73,79 +88,6 @@ impl Finished<'_> {
     }
 }
 
-/// What inference finds out about a call.
-#[derive(Debug)]
-pub(super) struct Inferred {
-    /// The attributes in declared order; those given as operands are filled in.
-    attrs: Vec<AttrValue>,
-    /// The type of the result.
-    result: Type,
-}
-
-impl Inferred {
-    /// Fills in attributes and infers the type of the result.
-    ///
-    /// # Errors
-    /// If operands or attributes are invalid for the operator.
-    pub(super) fn new(
-        def: &'static OpDef,
-        operands: &[Option<Tensor>],
-        attrs: &[AttrValue],
-    ) -> Result<Inferred, OpError> {
-        let types: Vec<Type> = operands
-            .iter()
-            .map(|o| o.as_ref().map_or(Type::Absent, |t| t.ty().into()))
-            .collect();
-        let facts: Vec<Fact<'_>> = types
-            .iter()
-            .zip(operands)
-            .enumerate()
-            .map(|(i, (ty, value))| Fact::with(ty, value.as_ref().filter(|_| is_attribute(def, i))))
-            .collect();
-        let fresh = Cell::new(0);
-        let given = Infer {
-            def,
-            operands: &facts,
-            attrs,
-            fresh: &fresh,
-        };
-        let mut attrs: Vec<AttrValue> = def
-            .attrs
-            .iter()
-            .map(|attr| match given.attr(attr.name) {
-                AttrValue::None => attr.default_value().unwrap_or(AttrValue::None),
-                value => value,
-            })
-            .collect();
-        // Dimensions are now known, so attributes that depended on them can be resolved, such as pads that preserve the
-        // dimension.
-        if let Some(canonical) = def.canonical {
-            let before = attrs.clone();
-            canonical(
-                &Infer {
-                    def,
-                    operands: &facts,
-                    attrs: &before,
-                    fresh: &fresh,
-                },
-                &mut attrs,
-            )?;
-        }
-        let result = (def.infer)(&Infer {
-            def,
-            operands: &facts,
-            attrs: &attrs,
-            fresh: &fresh,
-        })?;
-        Ok(Inferred { attrs, result })
-    }
-}
-
-/// True if the value of operand `i` is an attribute, so that types depend on it.
-pub(super) fn is_attribute(def: &OpDef, i: usize) -> bool {
-    def.operand(i).is_some_and(|o| o.attr.is_some())
-}
-
 impl<'a> Call<'a> {
     /// A call with the type of its result and complete attributes.
     ///
@@ -153,7 +95,7 @@ impl<'a> Call<'a> {
     /// If operands or attributes are invalid for the operator.
     pub fn new(
         def: &'static OpDef,
-        operands: &'a [Option<Tensor>],
+        operands: &'a [Operand<'a>],
         attrs: &[AttrValue],
         context: Context<'a>,
     ) -> Result<Call<'a>, OpError> {
@@ -167,15 +109,66 @@ impl<'a> Call<'a> {
             threads: context.threads,
             inferred,
             context,
+            loans: Loans::new(context.memory, context.results),
+            copies: OnceCell::new(),
         })
+    }
+
+    /// Takes back what a kernel that declined has borrowed.
+    pub(super) fn reset(&self) {
+        self.loans.reset();
     }
 
     /// What `make` makes of operand `i` alone; made once if the operand is the same in every run.
     pub fn prepared<T: Send + Sync + 'static>(&self, i: usize, make: impl FnOnce() -> T) -> Arc<T> {
-        match (self.context.kept, self.optional(i)) {
+        match (self.context.kept, self.operand(i).tensor()) {
             (Some(kept), Some(operand)) => kept.prepared(i, operand, make),
             _ => Arc::new(make()),
         }
+    }
+
+    /// What `make` makes of the types of operands and the attributes alone; made once as long as they do not change.
+    pub(super) fn once<T: Send + Sync + 'static>(&self, make: impl Fn() -> T) -> Arc<T> {
+        let made = self.inferred.made.get_or_init(|| Arc::new(make()));
+        // Another kernel may have made something else.
+        made.clone().downcast().unwrap_or_else(|_| Arc::new(make()))
+    }
+
+    /// The operands, and the value that is added to the result.
+    fn read(&self) -> impl Iterator<Item = Operand<'a>> {
+        let added = self.context.finishing.and_then(|finishing| finishing.add);
+        self.operands.iter().copied().chain(added)
+    }
+
+    /// Room for the `n` elements of the result, which have arbitrary values: where the plan of the run has it, if no
+    /// operand is there.
+    pub fn result_room<T: Element>(&self, n: usize) -> Room<'a, T> {
+        self.result_room_of(0, n)
+    }
+
+    /// Room for the `n` elements of result `k`.
+    pub fn result_room_of<T: Element>(&self, k: usize, n: usize) -> Room<'a, T> {
+        let lent = self.loans.result(k, self.read()).filter(|room| room.len() == n);
+        lent.unwrap_or_else(|| Room::from(self.room(n)))
+    }
+
+    /// Room for `n` elements of the result, with none in it.
+    pub fn result_empty<T: Element>(&self, n: usize) -> Room<'a, T> {
+        let lent = self.loans.result(0, self.read()).filter(|room| room.len() == n);
+        let mut room = lent.unwrap_or_else(|| Room::from(self.empty(n)));
+        room.clear();
+        room
+    }
+
+    /// The elements of operand `i`, to be replaced by those of the result, if the plan of the run has them in one place,
+    /// and the kernel has not read the operand. Afterwards it cannot be read.
+    pub fn in_place<T: Element>(&self, i: usize) -> Option<Room<'a, T>> {
+        let others = self
+            .read()
+            .enumerate()
+            .filter(|(k, _)| *k != i)
+            .map(|(_, operand)| operand);
+        self.loans.in_place(i, self.operand(i), others)
     }
 
     /// Room for `n` elements, which have arbitrary values.
@@ -196,10 +189,10 @@ impl<'a> Call<'a> {
         room
     }
 
-    /// `n` times `value`.
-    pub fn filled<T: Element>(&self, n: usize, value: T) -> Vec<T> {
-        let mut room = self.empty(n);
-        room.resize(n, value);
+    /// Result `k` with `n` times `value`.
+    pub fn filled<T: Element>(&self, k: usize, n: usize, value: T) -> Room<'a, T> {
+        let mut room = self.result_room_of(k, n);
+        room.fill(value);
         room
     }
 
@@ -223,10 +216,17 @@ impl<'a> Call<'a> {
         };
         let add = match &finishing.add {
             None => None,
-            Some(value) if value.shape() == shape => match f32::array(value).and_then(|array| array.as_slice()) {
-                Some(elements) => Some(elements),
-                None => return none,
-            },
+            Some(value) if value.shape() == shape => {
+                let elements = match value {
+                    Operand::Tensor(value) => f32::array(value).and_then(|array| array.as_slice()),
+                    Operand::Placed(place) => self.loans.read(self.operands.len(), place),
+                    Operand::Absent => None,
+                };
+                match elements {
+                    Some(elements) => Some(elements),
+                    None => return none,
+                }
+            }
             Some(_) => return none,
         };
         finishing.done.set(true);
@@ -252,29 +252,61 @@ impl<'a> Call<'a> {
         &self.inferred.result
     }
 
-    /// Operand `i`.
+    /// Operand `i` as it is given.
+    pub fn operand(&self, i: usize) -> Operand<'a> {
+        self.operands.get(i).copied().unwrap_or(Operand::Absent)
+    }
+
+    /// True if operand `i` is given.
+    pub fn has(&self, i: usize) -> bool {
+        self.operand(i).is_given()
+    }
+
+    /// The element type of operand `i`; `None` if it is missing.
+    pub fn dtype(&self, i: usize) -> Option<DType> {
+        self.operand(i).dtype()
+    }
+
+    /// Operand `i` as a tensor; copied if it is in the memory of the run.
     ///
     /// # Errors
     /// If it is missing.
-    pub fn tensor(&self, i: usize) -> Result<&'a Tensor, OpError> {
+    pub fn tensor(&self, i: usize) -> Result<&Tensor, OpError> {
         self.optional(i)
             .ok_or_else(|| OpError::new(format!("operand {i} is missing")))
     }
 
-    /// Operand `i`, or `None` if it is missing.
-    pub fn optional(&self, i: usize) -> Option<&'a Tensor> {
-        self.operands.get(i)?.as_ref()
+    /// Operand `i` as a tensor, or `None` if it is missing; copied if it is in the memory of the run.
+    pub fn optional(&self, i: usize) -> Option<&Tensor> {
+        let place = match self.operand(i) {
+            Operand::Absent => return None,
+            Operand::Tensor(tensor) => return Some(tensor),
+            Operand::Placed(place) => place,
+        };
+        let copies = self
+            .copies
+            .get_or_init(|| self.operands.iter().map(|_| OnceCell::new()).collect());
+        let copy = copies.get(i)?;
+        if copy.get().is_none() {
+            let value = self.loans.load(i, place)?;
+            let _ = copy.set(value);
+        }
+        copy.get()
     }
 
     /// The shape of operand `i`; empty if it is missing.
     pub fn shape(&self, i: usize) -> &'a [usize] {
-        self.optional(i).map_or(&[], Tensor::shape)
+        self.operand(i).shape()
     }
 
     /// The elements of operand `i` in row-major order, if they are of type `T`; copied only if they are stored
     /// differently.
-    pub fn slice<T: Element + Copy>(&self, i: usize) -> Option<Cow<'a, [T]>> {
-        self.optional(i).and_then(contiguous)
+    pub fn slice<T: Element>(&self, i: usize) -> Option<Cow<'a, [T]>> {
+        match self.operand(i) {
+            Operand::Absent => None,
+            Operand::Tensor(tensor) => contiguous(tensor),
+            Operand::Placed(place) => self.loans.read(i, place).map(Cow::Borrowed),
+        }
     }
 
     /// The elements of operand `i` in row-major order, if they are `f32`.
@@ -288,12 +320,12 @@ impl<'a> Call<'a> {
     }
 
     /// The shape of the result, if it is one tensor, all dimensions are known, and it is not too large to create.
-    pub fn out_shape(&self) -> Option<Vec<usize>> {
+    pub fn out_shape(&self) -> Option<Extents> {
         extents(self.result().as_tensor()?)
     }
 
     /// The shape of each result, under the same conditions.
-    pub fn out_shapes(&self) -> Option<Vec<Vec<usize>>> {
+    pub fn out_shapes(&self) -> Option<Vec<Extents>> {
         match self.result() {
             Type::Tuple(items) => items.iter().map(|ty| extents(ty.as_tensor()?)).collect(),
             single => Some(vec![extents(single.as_tensor()?)?]),
@@ -311,17 +343,20 @@ impl<'a> Call<'a> {
     }
 
     /// The list attribute `name`.
-    pub fn ints(&self, name: &str) -> Option<Vec<i64>> {
-        self.attr(name).as_ints()
+    pub fn ints(&self, name: &str) -> Option<SmallVec<[i64; 8]>> {
+        match self.attr(name) {
+            AttrValue::Ints(list) => list.iter().map(Dim::as_const).collect(),
+            _ => None,
+        }
     }
 
     /// The list attribute `name` of `n` nonnegative values, or `n` times `default` if it was omitted; `None` if it has
     /// another form.
-    pub fn sizes(&self, name: &str, n: usize, default: usize) -> Option<Vec<usize>> {
+    pub fn sizes(&self, name: &str, n: usize, default: usize) -> Option<Extents> {
         if self.attr(name).is_none() {
-            return Some(vec![default; n]);
+            return Some(SmallVec::from_elem(default, n));
         }
-        let list: Vec<usize> = self
+        let list: Extents = self
             .ints(name)?
             .into_iter()
             .map(|v| usize::try_from(v).ok())
@@ -353,7 +388,7 @@ impl<'a> Call<'a> {
     }
 
     /// The axes attribute `name`, counted from the front; all axes if it was omitted.
-    pub fn axes(&self, name: &str, rank: usize) -> Option<Vec<usize>> {
+    pub fn axes(&self, name: &str, rank: usize) -> Option<Extents> {
         match self.attr(name) {
             AttrValue::None => Some((0..rank).collect()),
             _ => self.ints(name)?.into_iter().map(|a| front(a, rank)).collect(),
@@ -364,8 +399,9 @@ impl<'a> Call<'a> {
 /// Larger results are left to the reference semantics, which reject them.
 const MAX_ELEMENTS: usize = 1 << 30;
 
-fn extents(ty: &TensorType) -> Option<Vec<usize>> {
-    let shape = ty.shape.as_ref()?.to_concrete()?;
+fn extents(ty: &TensorType) -> Option<Extents> {
+    let extent = |d: &Dim| d.as_const().and_then(|d| usize::try_from(d).ok());
+    let shape: Extents = ty.shape.as_ref()?.iter().map(extent).collect::<Option<_>>()?;
     let size = shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
     size.filter(|&n| n <= MAX_ELEMENTS).map(|_| shape)
 }
@@ -378,21 +414,37 @@ fn front(axis: i64, rank: usize) -> Option<usize> {
 }
 
 /// The elements of a tensor in row-major order, if they are of type `T`; copied only if they are stored differently.
-pub(super) fn contiguous<T: Element + Copy>(tensor: &Tensor) -> Option<Cow<'_, [T]>> {
+pub(super) fn contiguous<T: Element>(tensor: &Tensor) -> Option<Cow<'_, [T]>> {
     let array: &Nd<T> = T::array(tensor)?;
     Some(match array.as_slice() {
         Some(slice) => Cow::Borrowed(slice),
-        None => Cow::Owned(array.iter().copied().collect()),
+        None => Cow::Owned(array.iter().cloned().collect()),
     })
 }
 
 /// One result of that shape; the kernel guarantees the number of elements.
-pub(super) fn done<T: Element>(shape: &[usize], elements: Vec<T>) -> Result<Option<Vec<Tensor>>, OpError> {
+pub(super) fn done<'a, T: Element>(shape: &[usize], elements: impl Into<Room<'a, T>>) -> Done {
+    Ok(Some(SmallVec::from_buf([value(shape, elements.into())?])))
+}
+
+/// A result of that shape.
+///
+/// # Errors
+/// If the number of elements is another.
+pub(super) fn value<T: Element>(shape: &[usize], elements: Room<'_, T>) -> Result<Value, OpError> {
     let n = elements.len();
-    match Tensor::new(shape, elements) {
-        Some(tensor) => Ok(Some(vec![tensor])),
-        None => Err(OpError::new(format!("{n} elements do not fill the shape {shape:?}"))),
-    }
+    let fills = || OpError::new(format!("{n} elements do not fill the shape {shape:?}"));
+    let vector = match elements.into_parts() {
+        Ok(lent) => {
+            let (place, index) = lent.place();
+            if place.shape[..] == *shape && n == shape.iter().product::<usize>() {
+                return Ok(Value::Placed(index));
+            }
+            lent.to_vec()
+        }
+        Err(vector) => vector,
+    };
+    Tensor::new(shape, vector).map(Value::Tensor).ok_or_else(fills)
 }
 
 /// Unwraps an option inside a kernel; on `None` the kernel declines the call.

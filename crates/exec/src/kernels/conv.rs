@@ -10,19 +10,15 @@ use super::micro::Micro;
 use super::product::{Finish, Left, Start, product};
 use super::window::Window;
 use super::winograd::{Winograd, tile_size};
-use super::{Call, Kernel};
-use tautomer_op::OpError;
-use tautomer_tensor::Tensor;
+use super::{Call, Done, Kernel};
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[Kernel::f32("conv", conv), Kernel::f32("conv_transpose", conv_transpose)];
 
-type Done = Result<Option<Vec<Tensor>>, OpError>;
-
 fn conv(call: &Call<'_>) -> Done {
     let (x, w) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
     let bias = call.f32s(2);
-    if bias.is_none() && call.optional(2).is_some() {
+    if bias.is_none() && call.has(2) {
         return Ok(None);
     }
     let shape = or_decline!(call.out_shape());
@@ -36,7 +32,7 @@ fn conv(call: &Call<'_>) -> Done {
         return Ok(None);
     }
     let (size_in, size_out) = (window.input_size(), window.output_size());
-    let mut out = call.room(n * filters * size_out);
+    let mut out = call.result_room(n * filters * size_out);
     if out.is_empty() {
         return done(&shape, out);
     }
@@ -100,7 +96,7 @@ impl Weights {
 fn conv_transpose(call: &Call<'_>) -> Done {
     let (x, w) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
     let bias = call.f32s(2);
-    if bias.is_none() && call.optional(2).is_some() {
+    if bias.is_none() && call.has(2) {
         return Ok(None);
     }
     let shape = or_decline!(call.out_shape());
@@ -127,7 +123,7 @@ fn conv_transpose(call: &Call<'_>) -> Done {
     let depth = channels / groups;
     let (size_in, size_out) = (window.output_size(), window.input_size());
     let inner = rows * window.kernel_size();
-    let mut out = vec![0.0f32; n * filters * size_out];
+    let mut out = call.filled(0, n * filters * size_out, 0.0f32);
     if out.is_empty() {
         return done(&shape, out);
     }

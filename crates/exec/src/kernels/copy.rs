@@ -10,28 +10,57 @@
 use std::any::TypeId;
 
 use half::{bf16, f16};
+use smallvec::{SmallVec, smallvec};
 
+use super::room::Room;
 use super::tile::{Word, fence};
+use tautomer_tensor::Element;
 use tautomer_tensor::strided::{Layout, View};
 
 /// The elements of a view in row-major order.
 pub(super) fn gather<T: Clone + 'static>(view: &View<'_, T>) -> Vec<T> {
     // Smaller results get pages that the allocator has used before, and with large pages, rows at power-of-two
     // distances map to few cache sets.
-    gather_in(view, room(view.layout().len(), 32 << 20))
+    let n = view.layout().len();
+    let mut out = room(n, 32 << 20);
+    // SAFETY: the vector is empty and has room for so many elements.
+    match unsafe { write(view, out.as_mut_ptr()) } {
+        // SAFETY: all of them have been written.
+        true => unsafe { out.set_len(n) },
+        false => out = view.to_vec(),
+    }
+    out
 }
 
 /// The elements of a view in row-major order, in the memory of `out`.
-pub(super) fn gather_in<T: Clone + 'static>(view: &View<'_, T>, mut out: Vec<T>) -> Vec<T> {
-    out.clear();
-    out.reserve(view.layout().len());
-    match word::<T>() {
-        Some(1) => words::<T, u8>(view, out),
-        Some(2) => words::<T, u16>(view, out),
-        Some(4) => words::<T, u32>(view, out),
-        Some(8) => words::<T, u64>(view, out),
-        _ => view.to_vec(),
+pub(super) fn gather_in<'a, T: Element>(view: &View<'_, T>, mut out: Room<'a, T>) -> Room<'a, T> {
+    let n = view.layout().len();
+    let start = out.spare(n);
+    // SAFETY: `spare` has made room for so many elements.
+    match unsafe { write(view, start) } {
+        // SAFETY: all of them have been written.
+        true => unsafe { out.set_len(n) },
+        false => out = Room::from(view.to_vec()),
     }
+    out
+}
+
+/// Writes the elements of a view in row-major order; false, without writing, if they are not plain bits.
+///
+/// # Safety
+/// There is room for all of them.
+unsafe fn write<T: Clone + 'static>(view: &View<'_, T>, out: *mut T) -> bool {
+    // SAFETY: upheld by the caller.
+    unsafe {
+        match word::<T>() {
+            Some(1) => words::<T, u8>(view, out),
+            Some(2) => words::<T, u16>(view, out),
+            Some(4) => words::<T, u32>(view, out),
+            Some(8) => words::<T, u64>(view, out),
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// The size of an element that is plain bits; `None` for other types.
@@ -45,6 +74,9 @@ fn word<T: 'static>() -> Option<usize> {
     (plain && align_of::<T>() == size_of::<T>()).then_some(size_of::<T>())
 }
 
+/// The offsets of the columns of a tile, on the stack unless an axis is long.
+type Columns = SmallVec<[isize; 1024]>;
+
 /// An axis that is traversed on both sides.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
@@ -56,22 +88,22 @@ pub(super) struct Axis {
     pub(super) to: isize,
 }
 
-/// `out` is empty and has room for all elements.
-fn words<T: 'static, W: Word>(view: &View<'_, T>, mut out: Vec<T>) -> Vec<T> {
+/// Writes all elements to `out`.
+///
+/// # Safety
+/// There is room for them.
+unsafe fn words<T: 'static, W: Word>(view: &View<'_, T>, out: *mut T) {
     let layout = view.layout().coalesced();
-    assert!(out.capacity() >= layout.len(), "there is no room for the elements");
     if layout.is_empty() {
-        return out;
+        return;
     }
     // SAFETY: `T` is one of the types of `word`, has the size and alignment of `W`, and accepts any of its bit
     // patterns. The view was checked when it was created, so every location of the layout is within its elements; the
-    // assertion above gives the result room for one word for each location, and `fill` writes each once.
+    // caller has room for one word for each location, and `fill` writes each once.
     unsafe {
         let source = view.elements().as_ptr().cast::<W>().add(layout.start());
-        fill(source, out.as_mut_ptr().cast::<W>(), &layout);
-        out.set_len(layout.len());
+        fill(source, out.cast::<W>(), &layout);
     }
-    out
 }
 
 /// Capacity for `n` elements; from `large` bytes on, in large pages if the system has them, which costs fewer page
@@ -103,7 +135,7 @@ pub(super) fn room<T>(n: usize, large: usize) -> Vec<T> {
 /// Every location of the layout can be read, and the result has room for as many words as there are locations.
 unsafe fn fill<W: Word>(source: *const W, out: *mut W, layout: &Layout) {
     let mut to = 1;
-    let mut axes: Vec<Axis> = Vec::with_capacity(layout.rank());
+    let mut axes: SmallVec<[Axis; 6]> = SmallVec::new();
     for (&n, &from) in layout.shape().iter().zip(layout.strides()).rev() {
         axes.push(Axis { n, from, to });
         to *= n as isize;
@@ -173,7 +205,7 @@ unsafe fn tiled<W: Word>(source: *const W, out: *mut W, axes: &[Axis], row: isiz
     let at = axes.iter().position(|axis| axis.to == row).unwrap_or(0);
     let rows = axes[at];
     // The offsets of the columns, relative to the first.
-    let mut columns: Vec<isize> = vec![0];
+    let mut columns: Columns = smallvec![0];
     let mut first = axes.len();
     while first > at + 1 {
         let axis = axes[first - 1];
@@ -186,7 +218,7 @@ unsafe fn tiled<W: Word>(source: *const W, out: *mut W, axes: &[Axis], row: isiz
             .flat_map(|i| inner.iter().map(move |c| c + i * axis.from))
             .collect();
     }
-    let others: Vec<Axis> = [&axes[..at], &axes[at + 1..first]].concat();
+    let others: SmallVec<[Axis; 6]> = axes[..at].iter().chain(&axes[at + 1..first]).copied().collect();
     let bytes = axes.iter().map(|axis| axis.n).product::<usize>() * size_of::<W>();
     let lines = (columns.len() * size_of::<W>()).is_multiple_of(LINE) && columns.len() as isize == rows.to;
     if bytes >= PAST && lines && W::streams(rows.from) {
@@ -231,7 +263,7 @@ unsafe fn streamed<W: Word>(source: *const W, out: *mut W, rows: Axis, columns: 
     let head = out.align_offset(LINE).min(columns.len());
     let (first, later) = columns.split_at(head);
     let n = rows.n - usize::from(head > 0);
-    let turned: Vec<isize> = later
+    let turned: Columns = later
         .iter()
         .copied()
         .chain(first.iter().map(|c| c + rows.from))
@@ -278,7 +310,7 @@ fn soon<W>(place: *const W, n: usize) {
 /// Calls `f` with the offsets of every position on both sides, in order.
 fn each(axes: &[Axis], mut f: impl FnMut(isize, isize)) {
     let count: usize = axes.iter().map(|axis| axis.n).product();
-    let mut index = vec![0usize; axes.len()];
+    let mut index: SmallVec<[usize; 6]> = smallvec![0; axes.len()];
     let (mut from, mut to) = (0, 0);
     for _ in 0..count {
         f(from, to);

@@ -1,24 +1,23 @@
 //! Elementwise operators, with broadcasting.
 
-use super::broadcast::{select, zip};
-use super::call::{contiguous, done, or_decline};
-use super::{Call, Kernel};
+use super::broadcast::{map, map_over, select, zip, zip_over};
+use super::call::{done, or_decline};
+use super::room::Room;
+use super::{Call, Done, Kernel};
 use tautomer_op::OpError;
-use tautomer_tensor::{Element, Tensor};
-
-type Done = Result<Option<Vec<Tensor>>, OpError>;
+use tautomer_tensor::{DType, Element};
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::f32("add", |c| binary(c, |a, b| a + b)),
-    Kernel::f32("sub", |c| binary(c, |a, b| a - b)),
-    Kernel::f32("mul", |c| binary(c, |a, b| a * b)),
-    Kernel::f32("div", |c| binary(c, |a, b| a / b)),
-    Kernel::f32("pow", pow),
-    Kernel::f32("max", |c| many(c, larger, |x, _| x)),
-    Kernel::f32("min", |c| many(c, smaller, |x, _| x)),
-    Kernel::f32("sum", |c| many(c, |a, b| a + b, |x, _| x)),
-    Kernel::f32("mean", |c| many(c, |a, b| a + b, |x, n| x / n)),
+    Kernel::over("add", |c| binary(c, |a, b| a + b)),
+    Kernel::over("sub", |c| binary(c, |a, b| a - b)),
+    Kernel::over("mul", |c| binary(c, |a, b| a * b)),
+    Kernel::over("div", |c| binary(c, |a, b| a / b)),
+    Kernel::over("pow", pow),
+    Kernel::over("max", |c| many(c, larger, |x, _| x)),
+    Kernel::over("min", |c| many(c, smaller, |x, _| x)),
+    Kernel::over("sum", |c| many(c, |a, b| a + b, |x, _| x)),
+    Kernel::over("mean", |c| many(c, |a, b| a + b, |x, n| x / n)),
     Kernel::f32("equal", |c| compare(c, |a, b| a == b)),
     Kernel::f32("less", |c| compare(c, |a, b| a < b)),
     Kernel::f32("less_or_equal", |c| compare(c, |a, b| a <= b)),
@@ -40,8 +39,11 @@ pub(super) fn smaller(a: f32, b: f32) -> f32 {
 }
 
 fn binary(call: &Call<'_>, f: impl Fn(f32, f32) -> f32) -> Done {
-    let (a, b) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
     let shape = or_decline!(call.out_shape());
+    if let Some(done) = over(call, &shape, &f)? {
+        return self::done(&shape, done);
+    }
+    let (a, b) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
     let out = or_decline!(zip(
         &shape,
         (&a, call.shape(0)),
@@ -52,9 +54,27 @@ fn binary(call: &Call<'_>, f: impl Fn(f32, f32) -> f32) -> Done {
     done(&shape, out)
 }
 
+/// `f` of the first two operands, in the place of one of them.
+fn over<'a>(call: &Call<'a>, shape: &[usize], f: impl Fn(f32, f32) -> f32) -> Result<Option<Room<'a, f32>>, OpError> {
+    for (own, other) in [(0, 1), (1, 0)] {
+        if call.shape(own) == shape
+            && call.dtype(other) == Some(DType::F32)
+            && let Some(out) = call.in_place(own)
+        {
+            let y = or_decline!(call.f32s(other));
+            let y = (&y[..], call.shape(other));
+            return Ok(match own {
+                0 => zip_over(shape, y, f, out),
+                _ => zip_over(shape, y, |b, a| f(a, b), out),
+            });
+        }
+    }
+    Ok(None)
+}
+
 /// Room for a result.
-fn room<T: Element>(call: &Call<'_>, shape: &[usize]) -> Vec<T> {
-    call.room(shape.iter().product())
+fn room<'a, T: Element>(call: &Call<'a>, shape: &[usize]) -> Room<'a, T> {
+    call.result_room(shape.iter().product())
 }
 
 fn compare(call: &Call<'_>, f: impl Fn(f32, f32) -> bool) -> Done {
@@ -74,31 +94,24 @@ fn compare(call: &Call<'_>, f: impl Fn(f32, f32) -> bool) -> Done {
 fn many(call: &Call<'_>, f: impl Fn(f32, f32) -> f32 + Copy, finish: impl Fn(f32, f32) -> f32) -> Done {
     let shape = or_decline!(call.out_shape());
     let count = call.operands.len();
-    let first = or_decline!(call.f32s(0));
+    let n = count as f32;
     if count == 1 {
-        return done(&shape, first.iter().map(|&x| finish(x, 1.0)).collect());
+        let first = or_decline!(call.f32s(0));
+        return done(&shape, map(&first, |x| finish(x, n), room(call, &shape)));
     }
-    let second = or_decline!(call.f32s(1));
-    let mut acc = or_decline!(zip(
-        &shape,
-        (&first, call.shape(0)),
-        (&second, call.shape(1)),
-        f,
-        room(call, &shape)
-    ));
+    let mut acc = match over(call, &shape, f)? {
+        Some(acc) => acc,
+        None => {
+            let (first, second) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
+            let (first, second) = ((&first[..], call.shape(0)), (&second[..], call.shape(1)));
+            or_decline!(zip(&shape, first, second, f, room(call, &shape)))
+        }
+    };
     for i in 2..count {
         let next = or_decline!(call.f32s(i));
-        acc = or_decline!(zip(
-            &shape,
-            (&acc, &shape),
-            (&next, call.shape(i)),
-            f,
-            room(call, &shape)
-        ));
+        acc = or_decline!(zip_over(&shape, (&next, call.shape(i)), f, acc));
     }
-    let n = count as f32;
-    acc.iter_mut().for_each(|x| *x = finish(*x, n));
-    done(&shape, acc)
+    done(&shape, map_over(|x| finish(x, n), acc))
 }
 
 /// Powers; frequent exponents avoid the general function.
@@ -125,25 +138,22 @@ fn choose(call: &Call<'_>) -> Done {
     fn typed<T: Element + Copy>(call: &Call<'_>) -> Done {
         let condition = or_decline!(call.slice::<bool>(0));
         let shape = or_decline!(call.out_shape());
-        let (a, b) = (
-            or_decline!(contiguous::<T>(call.tensor(1)?)),
-            or_decline!(contiguous::<T>(call.tensor(2)?)),
-        );
+        let (a, b) = (or_decline!(call.slice::<T>(1)), or_decline!(call.slice::<T>(2)));
         let out = or_decline!(select(
             &shape,
             (&condition, call.shape(0)),
             (&a, call.shape(1)),
             (&b, call.shape(2)),
-            call.empty(shape.iter().product())
+            call.result_empty(shape.iter().product())
         ));
         done(&shape, out)
     }
-    match call.tensor(1)? {
-        Tensor::F32(_) => typed::<f32>(call),
-        Tensor::F64(_) => typed::<f64>(call),
-        Tensor::I64(_) => typed::<i64>(call),
-        Tensor::I32(_) => typed::<i32>(call),
-        Tensor::Bool(_) => typed::<bool>(call),
+    match or_decline!(call.dtype(1)) {
+        DType::F32 => typed::<f32>(call),
+        DType::F64 => typed::<f64>(call),
+        DType::I64 => typed::<i64>(call),
+        DType::I32 => typed::<i32>(call),
+        DType::Bool => typed::<bool>(call),
         _ => Ok(None),
     }
 }

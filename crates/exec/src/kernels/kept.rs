@@ -4,7 +4,9 @@ use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::call::{Inferred, is_attribute};
+use super::inferred::{Inferred, is_attribute};
+use super::operand::{Extents, Operand};
+use super::{Results, Value};
 use tautomer_op::{AttrValue, OpDef, OpError};
 use tautomer_tensor::{DType, Tensor};
 
@@ -24,7 +26,7 @@ pub struct Kept {
 }
 
 /// The operands and results of a run.
-type Run = (Vec<Option<Tensor>>, Vec<Tensor>);
+type Run = (Vec<Option<Tensor>>, Results);
 
 /// What was made of an operand.
 #[derive(Debug)]
@@ -37,14 +39,14 @@ struct Made {
 /// What the type of a result depends on.
 #[derive(Debug)]
 struct Given {
-    operands: Vec<Option<Operand>>,
+    operands: Vec<Option<Shown>>,
     attrs: Vec<AttrValue>,
 }
 
 #[derive(Debug)]
-struct Operand {
+struct Shown {
     dtype: DType,
-    shape: Vec<usize>,
+    shape: Extents,
     /// Its value, if that is an attribute.
     value: Option<Tensor>,
 }
@@ -77,12 +79,12 @@ impl Kept {
     /// or what `compute` returns.
     pub fn results<E>(
         &self,
-        operands: &[Option<Tensor>],
-        compute: impl FnOnce() -> Result<Vec<Tensor>, E>,
-    ) -> Result<Vec<Tensor>, E> {
-        let same = |(a, b): (&Option<Tensor>, &Option<Tensor>)| match (a, b) {
-            (Some(a), Some(b)) => a.shares_elements(b),
-            (a, b) => a.is_none() && b.is_none(),
+        operands: &[Operand<'_>],
+        compute: impl FnOnce() -> Result<Results, E>,
+    ) -> Result<Results, E> {
+        let same = |(a, b): (&Option<Tensor>, &Operand<'_>)| match (a, b) {
+            (Some(a), Operand::Tensor(b)) => a.shares_elements(b),
+            (a, b) => a.is_none() && !b.is_given(),
         };
         let mut last = self.results.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((given, results)) = &*last
@@ -92,7 +94,12 @@ impl Kept {
             return Ok(results.clone());
         }
         let results = compute()?;
-        *last = Some((operands.to_vec(), results.clone()));
+        // What is in the memory of a run is overwritten.
+        let lasting = |result: &Value| matches!(result, Value::Tensor(_));
+        if operands.iter().all(|o| o.place().is_none()) && results.iter().all(lasting) {
+            let given = operands.iter().map(|o| o.tensor().cloned());
+            *last = Some((given.collect(), results.clone()));
+        }
         Ok(results)
     }
 
@@ -125,7 +132,7 @@ impl Kept {
     pub(super) fn inferred(
         &self,
         def: &'static OpDef,
-        operands: &[Option<Tensor>],
+        operands: &[Operand<'_>],
         attrs: &[AttrValue],
     ) -> Result<Arc<Inferred>, OpError> {
         let mut last = self.inferred.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,12 +148,12 @@ impl Kept {
 }
 
 impl Given {
-    fn new(def: &OpDef, operands: &[Option<Tensor>], attrs: &[AttrValue]) -> Given {
-        let operand = |(i, tensor): (usize, &Option<Tensor>)| {
-            tensor.as_ref().map(|tensor| Operand {
-                dtype: tensor.dtype(),
-                shape: tensor.shape().to_vec(),
-                value: is_attribute(def, i).then(|| tensor.clone()),
+    fn new(def: &OpDef, operands: &[Operand<'_>], attrs: &[AttrValue]) -> Given {
+        let operand = |(i, operand): (usize, &Operand<'_>)| {
+            operand.dtype().map(|dtype| Shown {
+                dtype,
+                shape: Extents::from(operand.shape()),
+                value: operand.tensor().filter(|_| is_attribute(def, i)).cloned(),
             })
         };
         Given {
@@ -155,13 +162,18 @@ impl Given {
         }
     }
 
-    fn is(&self, operands: &[Option<Tensor>], attrs: &[AttrValue]) -> bool {
-        let same = |(given, tensor): (&Option<Operand>, &Option<Tensor>)| match (given, tensor) {
-            (Some(given), Some(tensor)) => {
-                let same = |value: &Tensor| value.shares_elements(tensor) || value.same_bits(tensor);
-                given.dtype == tensor.dtype() && given.shape == tensor.shape() && given.value.as_ref().is_none_or(same)
+    fn is(&self, operands: &[Operand<'_>], attrs: &[AttrValue]) -> bool {
+        let same = |(given, operand): (&Option<Shown>, &Operand<'_>)| match given {
+            Some(given) => {
+                let same = |value: &Tensor| {
+                    let is = |tensor: &Tensor| value.shares_elements(tensor) || value.same_bits(tensor);
+                    operand.tensor().is_some_and(is)
+                };
+                Some(given.dtype) == operand.dtype()
+                    && given.shape[..] == *operand.shape()
+                    && given.value.as_ref().is_none_or(same)
             }
-            (given, tensor) => given.is_none() && tensor.is_none(),
+            None => !operand.is_given(),
         };
         self.operands.len() == operands.len() && self.operands.iter().zip(operands).all(same) && self.attrs == attrs
     }
@@ -194,8 +206,13 @@ mod tests {
         let kept = Kept::default();
         let x = Tensor::vector(vec![1.0f32, 2.0]);
         let of = |x: &Tensor, result: f32| -> Vec<Tensor> {
-            let compute = || Ok::<_, ()>(vec![Tensor::scalar(result)]);
-            kept.results(&[Some(x.clone()), None], compute).unwrap()
+            let compute = || Ok::<_, ()>(Results::from_iter([Value::Tensor(Tensor::scalar(result))]));
+            let results = kept.results(&[Operand::Tensor(x), Operand::Absent], compute).unwrap();
+            let tensor = |value| match value {
+                Value::Tensor(tensor) => tensor,
+                Value::Placed(_) => panic!("there is no memory"),
+            };
+            results.into_iter().map(tensor).collect()
         };
         assert_eq!(of(&x, 3.0), [Tensor::scalar(3.0f32)]);
         assert_eq!(of(&x.clone(), 4.0), [Tensor::scalar(3.0f32)]);
@@ -206,7 +223,10 @@ mod tests {
     fn types_are_inferred_again_when_they_may_change() {
         let (kept, add) = (Kept::default(), tautomer_op::lookup("add").unwrap());
         let vector = |n: usize| Some(Tensor::vector(vec![1.0f32; n]));
-        let of = |operands: &[Option<Tensor>]| kept.inferred(add, operands, &[]);
+        let of = |given: &[Option<Tensor>]| {
+            let operands: Vec<Operand<'_>> = given.iter().map(Operand::from).collect();
+            kept.inferred(add, &operands, &[])
+        };
         let first = of(&[vector(2), vector(1)]).unwrap();
         assert!(Arc::ptr_eq(&first, &of(&[vector(2), vector(1)]).unwrap()));
         assert!(!Arc::ptr_eq(&first, &of(&[vector(2), vector(2)]).unwrap()));
@@ -214,7 +234,8 @@ mod tests {
         // The shape of a reshaped tensor is the value of an operand.
         let (kept, reshape) = (Kept::default(), tautomer_op::lookup("reshape").unwrap());
         let to = |shape: Vec<i64>| {
-            let operands = [vector(6), Some(Tensor::vector(shape))];
+            let given = [vector(6), Some(Tensor::vector(shape))];
+            let operands: Vec<Operand<'_>> = given.iter().map(Operand::from).collect();
             kept.inferred(reshape, &operands, &[]).unwrap()
         };
         let first = to(vec![2, 3]);

@@ -3,12 +3,10 @@
 use super::broadcast::map;
 use super::call::{done, or_decline};
 use super::movement::shared;
-use super::{Call, Kernel};
-use tautomer_op::OpError;
+use super::{Call, Done, Kernel, Results, each_type};
+use smallvec::SmallVec;
 use tautomer_tensor::with_array;
-use tautomer_tensor::{DType, Element, Nd, Tensor};
-
-type Done = Result<Option<Vec<Tensor>>, OpError>;
+use tautomer_tensor::{DType, Element, Nd};
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
@@ -30,19 +28,18 @@ pub(super) fn rows<T: Element>(array: &Nd<T>) -> std::borrow::Cow<'_, [T]> {
 fn view(call: &Call<'_>) -> Done {
     let shape = or_decline!(call.out_shape());
     let result = with_array!(call.tensor(0)?, array => shared(array, &shape))?;
-    Ok(result.map(|tensor| vec![tensor]))
+    Ok(result.map(|value| Results::from_iter([value])))
 }
 
 fn concat(call: &Call<'_>) -> Done {
     fn typed<T: Element>(call: &Call<'_>, shape: &[usize], axis: usize) -> Done {
-        let mut parts = Vec::with_capacity(call.operands.len());
-        for (i, operand) in call.operands.iter().enumerate() {
-            let array = or_decline!(operand.as_ref().and_then(T::array));
+        let mut parts: SmallVec<[_; 8]> = SmallVec::new();
+        for i in 0..call.operands.len() {
             let block: usize = call.shape(i)[axis..].iter().product();
-            parts.push((rows(array), block));
+            parts.push((or_decline!(call.slice::<T>(i)), block));
         }
         let outer: usize = shape[..axis].iter().product();
-        let mut out = call.empty(shape.iter().product());
+        let mut out = call.result_empty(shape.iter().product());
         for i in 0..outer {
             for (part, block) in &parts {
                 out.extend_from_slice(&part[i * block..][..*block]);
@@ -50,22 +47,19 @@ fn concat(call: &Call<'_>) -> Done {
         }
         done(shape, out)
     }
-    fn start<T: Element>(_: &Nd<T>, call: &Call<'_>, shape: &[usize], axis: usize) -> Done {
-        typed::<T>(call, shape, axis)
-    }
     let shape = or_decline!(call.out_shape());
     let axis = or_decline!(call.axis("axis", shape.len()));
-    with_array!(call.tensor(0)?, array => start(array, call, &shape, axis))
+    each_type!(call.dtype(0), T => typed::<T>(call, &shape, axis))
 }
 
 fn gather(call: &Call<'_>) -> Done {
-    fn typed<T: Element>(call: &Call<'_>, array: &Nd<T>, places: &[usize], axis: usize) -> Done {
+    fn typed<T: Element>(call: &Call<'_>, places: &[usize], axis: usize) -> Done {
         let shape = &or_decline!(call.out_shape());
-        let whole = rows(array);
-        let own = array.shape();
+        let whole = or_decline!(call.slice::<T>(0));
+        let own = call.shape(0);
         let inner: usize = own[axis + 1..].iter().product();
         let block = own[axis] * inner;
-        let mut out = call.empty(shape.iter().product());
+        let mut out = call.result_empty(shape.iter().product());
         for outer in 0..own[..axis].iter().product() {
             for place in places {
                 out.extend_from_slice(&whole[outer * block + place * inner..][..inner]);
@@ -82,19 +76,18 @@ fn gather(call: &Call<'_>) -> Done {
         .collect();
     // An index out of range is left to the reference semantics to report.
     let places = or_decline!(places);
-    with_array!(call.tensor(0)?, array => typed(call, array, &places, axis))
+    each_type!(call.dtype(0), T => typed::<T>(call, &places, axis))
 }
 
 /// Conversions that are exact or round to nearest.
 fn cast(call: &Call<'_>) -> Done {
     fn each<A: Element + Copy, B: Element + Copy>(call: &Call<'_>, f: impl Fn(A) -> B) -> Done {
         let from = or_decline!(call.slice::<A>(0));
-        done(call.shape(0), map(&from, f, call.room(from.len())))
+        done(call.shape(0), map(&from, f, call.result_room(from.len())))
     }
-    let x = call.tensor(0)?;
     let to = or_decline!(call.result_type()).dtype;
-    match (x.dtype(), to) {
-        (from, to) if from == to => Ok(Some(vec![x.clone()])),
+    match (or_decline!(call.dtype(0)), to) {
+        (from, to) if from == to => view(call),
         (DType::F32, DType::F64) => each(call, |v: f32| f64::from(v)),
         (DType::F64, DType::F32) => each(call, |v: f64| v as f32),
         (DType::I32, DType::I64) => each(call, |v: i32| i64::from(v)),

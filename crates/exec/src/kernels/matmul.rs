@@ -4,9 +4,7 @@ use super::call::{done, or_decline};
 use super::gemm::{Dst, Layout, gemm};
 use super::micro::Micro;
 use super::product::{Finish, Left, Panels, Start, product as packed_product};
-use super::{Call, Kernel};
-use tautomer_op::OpError;
-use tautomer_tensor::Tensor;
+use super::{Call, Done, Kernel};
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
@@ -15,8 +13,6 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::f32("dense", dense),
     Kernel::f32("gemm", gemm_op),
 ];
-
-type Done = Result<Option<Vec<Tensor>>, OpError>;
 
 fn matmul(call: &Call<'_>) -> Done {
     product(call, false, None)
@@ -31,7 +27,7 @@ fn batch_matmul(call: &Call<'_>) -> Done {
 fn dense(call: &Call<'_>) -> Done {
     let bias = call.f32s(2);
     let n = call.shape(1).first().copied();
-    if call.optional(2).is_some() && (call.shape(2).len() != 1 || bias.as_ref().map(|b| b.len()) != n) {
+    if call.has(2) && (call.shape(2).len() != 1 || bias.as_ref().map(|b| b.len()) != n) {
         return Ok(None);
     }
     product(call, true, bias.as_deref())
@@ -62,7 +58,7 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     let batch = &shape[..(shape.len() + dropped).saturating_sub(2)];
     let size = m * n;
     let count: usize = batch.iter().product();
-    let mut out: Vec<f32> = call.room(count * size);
+    let mut out = call.result_room::<f32>(count * size);
     // With one right matrix for all, the batch is just more rows.
     let is_one_product = batch_b.iter().all(|&e| e == 1) && batch_a == batch;
     if is_one_product && is_worth_packing(call, count * m, n, k) {
@@ -160,9 +156,9 @@ fn gemm_op(call: &Call<'_>) -> Done {
     }
     let alpha = call.float("alpha").unwrap_or(1.0) as f32;
     let beta = call.float("beta").unwrap_or(1.0) as f32;
-    let mut out: Vec<f32> = call.room(m * n);
+    let mut out = call.result_room::<f32>(m * n);
     let dst = match call.f32s(2) {
-        None if call.optional(2).is_some() => return Ok(None),
+        None if call.has(2) => return Ok(None),
         None => Dst::Overwrite,
         Some(c) => {
             let rows = |axis: usize| -> usize { call.shape(2).iter().rev().nth(axis).copied().unwrap_or(1) };

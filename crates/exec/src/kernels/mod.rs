@@ -6,6 +6,7 @@
 //! Loops over `f32` are compiled for several instruction sets, one of which is chosen at run time. They use no fused
 //! multiply-add, so elementwise results are the same on every machine.
 
+mod arena;
 mod broadcast;
 mod buffers;
 mod call;
@@ -14,17 +15,20 @@ mod copy;
 mod depthwise;
 mod elementwise;
 mod image;
+mod inferred;
 mod kept;
 mod layout;
 mod micro;
 mod narrow;
 mod norm;
+mod operand;
 mod pad;
 mod pool;
 mod product;
 mod recurrent;
 mod reduce;
 mod resize;
+mod room;
 mod sort;
 mod tile;
 mod typed;
@@ -37,20 +41,45 @@ mod math;
 mod matmul;
 mod movement;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::sync::OnceLock;
 
+pub use arena::{ALIGN, Arena, Memory, Regions};
 pub use buffers::Buffers;
 pub use call::{Call, Context};
 pub use kept::Kept;
+pub use operand::{Extents, Operand, Place, is_plain, zeros};
+pub use room::Room;
 
 use tautomer_op::{AttrValue, OpDef, OpError};
 use tautomer_tensor::{DType, Tensor};
 
-/// Computes the results of a call, or `None` if it declines.
-pub type KernelFn = fn(&Call<'_>) -> Result<Option<Vec<Tensor>>, OpError>;
+/// A result of a call.
+#[derive(Debug, Clone)]
+pub enum Value {
+    /// A tensor.
+    Tensor(Tensor),
+    /// Elements that are where the plan of the run has the result with this index.
+    Placed(usize),
+}
+
+impl From<Tensor> for Value {
+    fn from(tensor: Tensor) -> Value {
+        Value::Tensor(tensor)
+    }
+}
+
+/// The results of a call.
+pub type Results = SmallVec<[Value; 1]>;
+
+/// The results of a call; `None` if the kernel declines it.
+pub type Done = Result<Option<Results>, OpError>;
+
+/// Computes the results of a call.
+pub type KernelFn = fn(&Call<'_>) -> Done;
 
 /// A row of the table of kernels.
 #[derive(Clone, Copy)]
@@ -61,6 +90,8 @@ pub struct Kernel {
     pub dtype: Option<DType>,
     /// True if the result is a view of the elements of the first operand.
     pub view: bool,
+    /// True if the kernel can write its result to the place of an operand of the same type and size.
+    pub in_place: bool,
     /// The implementation.
     pub run: KernelFn,
 }
@@ -71,7 +102,16 @@ impl Kernel {
             op,
             dtype: Some(DType::F32),
             view: false,
+            in_place: false,
             run,
+        }
+    }
+
+    /// Of `f32`, and able to write its result over an operand.
+    const fn over(op: &'static str, run: KernelFn) -> Kernel {
+        Kernel {
+            in_place: true,
+            ..Kernel::f32(op, run)
         }
     }
 
@@ -80,6 +120,7 @@ impl Kernel {
             op,
             dtype: None,
             view: false,
+            in_place: false,
             run,
         }
     }
@@ -89,10 +130,33 @@ impl Kernel {
             op,
             dtype: None,
             view: true,
+            in_place: false,
             run,
         }
     }
 }
+
+/// Evaluates `$body` with `$ty` standing for the Rust type of an element type of tensors; declines if there is none.
+macro_rules! each_type {
+    ($dtype:expr, $ty:ident => $body:expr) => {
+        each_type!(@ $dtype, $ty => $body,
+            Bool bool, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F32 f32, F64 f64,
+            F16 half::f16, BF16 half::bf16, Utf8 String, I2 tautomer_tensor::I2, I4 tautomer_tensor::I4,
+            U2 tautomer_tensor::U2, U4 tautomer_tensor::U4, F4E2M1 tautomer_tensor::F4E2M1,
+            F8E4M3FN tautomer_tensor::F8E4M3FN, F8E4M3FNUZ tautomer_tensor::F8E4M3FNUZ,
+            F8E5M2 tautomer_tensor::F8E5M2, F8E5M2FNUZ tautomer_tensor::F8E5M2FNUZ, F8E8M0 tautomer_tensor::F8E8M0)
+    };
+    (@ $dtype:expr, $ty:ident => $body:expr, $($variant:ident $own:ty),*) => {
+        match $dtype {
+            $(Some(tautomer_tensor::DType::$variant) => {
+                type $ty = $own;
+                $body
+            })*
+            _ => Ok(None),
+        }
+    };
+}
+use each_type;
 
 /// The kernels, by family.
 static KERNELS: &[&[Kernel]] = &[
@@ -138,14 +202,9 @@ pub fn of(op: &str) -> &'static [Kernel] {
 ///
 /// # Errors
 /// If operands or attributes are invalid for the operator.
-pub fn run(
-    def: &'static OpDef,
-    operands: &[Option<Tensor>],
-    attrs: &[AttrValue],
-    context: Context<'_>,
-) -> Result<Option<Vec<Tensor>>, OpError> {
+pub fn run(def: &'static OpDef, operands: &[Operand<'_>], attrs: &[AttrValue], context: Context<'_>) -> Done {
     let kernels = of(def.name);
-    let dtype = operands.first().and_then(|o| o.as_ref().map(Tensor::dtype));
+    let dtype = operands.first().and_then(Operand::dtype);
     let mut fitting = kernels
         .iter()
         .filter(|k| k.dtype.is_none() || k.dtype == dtype)
@@ -156,12 +215,26 @@ pub fn run(
             if let Some(results) = (kernel.run)(&call)? {
                 return Ok(Some(results));
             }
+            call.reset();
         }
     }
     if dtype.is_some_and(narrow::is_narrow) {
         return narrow::run(kernels, def, operands, attrs, context);
     }
     Ok(None)
+}
+
+/// True if a kernel of `op` can write its result over an operand, if both are of type `dtype`.
+pub fn is_in_place(op: &str, dtype: DType) -> bool {
+    let first = of(op).iter().find(|k| k.dtype.is_none() || k.dtype == Some(dtype));
+    first.is_some_and(|kernel| kernel.in_place && kernel.dtype == Some(dtype))
+}
+
+/// For each result of a call, the first element of the first operand that it shows, if its elements follow each other
+/// there.
+pub fn shown(def: &'static OpDef, operands: &[Operand<'_>], attrs: &[AttrValue]) -> Option<Vec<Option<usize>>> {
+    def.moves()?;
+    movement::shown(&Call::new(def, operands, attrs, Context::default()).ok()?)
 }
 
 /// True if the result of `op` is a view of the elements of its first operand.

@@ -4,17 +4,18 @@ use std::any::Any;
 
 use ndarray::IxDyn;
 
-use super::call::{done, or_decline};
+use smallvec::{SmallVec, smallvec};
+
+use super::call::{or_decline, value};
 use super::copy::gather_in;
 use super::layout::rows;
-use super::{Call, Kernel};
+use super::operand::{Extents, Operand};
+use super::room::Room;
+use super::{Call, Done, Kernel, Results, Value, each_type};
 use tautomer_op::OpError;
-use tautomer_op::movement::{Linear, Map, Part, Plan, Source, maps};
+use tautomer_op::movement::{Linear, Map, Movement, Part, Plan, Source, maps};
 use tautomer_tensor::strided::{Layout, View};
-use tautomer_tensor::with_array;
-use tautomer_tensor::{Element, Nd, Tensor};
-
-type Done = Result<Option<Vec<Tensor>>, OpError>;
+use tautomer_tensor::{Element, Nd};
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
@@ -37,68 +38,128 @@ pub(super) const KERNELS: &[Kernel] = &[
 /// The results of an operator that moves elements of its first operand.
 pub(super) fn moved(call: &Call<'_>) -> Done {
     let movement = or_decline!(call.def.moves());
-    let shapes = or_decline!(call.out_shapes());
-    let operands: Vec<Option<Vec<usize>>> = call
-        .operands
-        .iter()
-        .map(|o| o.as_ref().map(|t| t.shape().to_vec()))
-        .collect();
     // Calls without a map are left to the reference semantics to report.
-    let maps = or_decline!(maps(movement, call.def, call.attrs(), &operands, &shapes).ok());
-    let mut results = Vec::with_capacity(maps.len());
-    for (map, shape) in maps.iter().zip(&shapes) {
-        let x = call.tensor(0)?;
-        let result = with_array!(x, array => one(array, call, map, shape, &operands))?;
-        results.push(or_decline!(result));
+    let moves = call.once(|| Moves::of(call, movement));
+    let moves = or_decline!(moves.as_ref().as_ref());
+    let mut results = Results::new();
+    for k in 0..moves.maps.len() {
+        results.push(or_decline!(each_type!(call.dtype(0), T => one::<T>(call, k, moves))?));
     }
     Ok(Some(results))
 }
 
-/// One result; `None` if it is left to the reference semantics.
-fn one<T: Element>(
-    array: &Nd<T>,
-    call: &Call<'_>,
-    map: &Map,
-    shape: &[usize],
-    operands: &[Option<Vec<usize>>],
-) -> Result<Option<Tensor>, OpError> {
-    let single = |elements: Vec<T>| Ok(done(shape, elements)?.and_then(|mut all| all.pop()));
-    if map.view() == Some(0) {
-        return shared(array, shape);
-    }
-    if shape.contains(&0) {
-        return single(Vec::new());
-    }
-    if let Some(linear) = map.linear(array.ndim()) {
-        return match seen(array, &linear, shape, call) {
-            Some(elements) => single(elements),
-            None => Ok(None),
+/// What the shapes and attributes of a call say about how it moves elements.
+struct Moves {
+    maps: Vec<Map>,
+    /// Of the results.
+    shapes: Vec<Extents>,
+    operands: Vec<Option<Vec<usize>>>,
+    /// For each result, where its elements are among those of the first operand in row-major order, if the map is linear.
+    seen: Vec<Option<Layout>>,
+}
+
+impl Moves {
+    fn of(call: &Call<'_>, movement: Movement) -> Option<Moves> {
+        let shapes = call.out_shapes()?;
+        let given = |operand: &Operand<'_>| operand.is_given().then(|| operand.shape().to_vec());
+        let operands: Vec<Option<Vec<usize>>> = call.operands.iter().map(given).collect();
+        let results: Vec<Vec<usize>> = shapes.iter().map(|shape| shape.to_vec()).collect();
+        let maps = maps(movement, call.def, call.attrs(), &operands, &results).ok()?;
+        let from = Layout::row_major(call.shape(0)).ok();
+        let seen = |(map, shape): (&Map, &Extents)| {
+            let linear = map.linear(call.shape(0).len()).filter(|_| !shape.contains(&0))?;
+            through(from.as_ref()?, &linear, shape, call.shape(0).iter().product())
         };
+        let seen = maps.iter().zip(&shapes).map(seen).collect();
+        Some(Moves {
+            maps,
+            shapes,
+            operands,
+            seen,
+        })
+    }
+}
+
+/// For each result of a call that moves elements, the first element of the first operand that it shows, if its elements
+/// follow each other there.
+pub(super) fn shown(call: &Call<'_>) -> Option<Vec<Option<usize>>> {
+    let moves = Moves::of(call, call.def.moves()?)?;
+    let start = |layout: &Option<Layout>| layout.as_ref().filter(|l| l.is_contiguous()).map(Layout::start);
+    Some(moves.seen.iter().map(start).collect())
+}
+
+/// One result; `None` if it is left to the reference semantics.
+fn one<T: Element>(call: &Call<'_>, k: usize, moves: &Moves) -> Result<Option<Value>, OpError> {
+    let (map, shape) = (&moves.maps[k], &moves.shapes[k]);
+    let single = |elements: Room<'_, T>| value(shape, elements).map(Some);
+    let array = call.operand(0).tensor().and_then(T::array);
+    if map.view() == Some(0) {
+        return match array {
+            Some(array) => shared(array, shape),
+            None => single(copied(call, k, &or_decline!(call.slice::<T>(0)))),
+        };
+    }
+    let n: usize = shape.iter().product();
+    if n == 0 {
+        return single(Room::from(Vec::new()));
+    }
+    if let Some(layout) = &moves.seen[k] {
+        if let Some(array) = array {
+            if let (Some(_), true) = (array.as_slice(), layout.is_contiguous()) {
+                return shared(&or_decline!(part(array, layout.start(), n)), shape);
+            }
+            if let Some(view) = View::of(array).filter(|_| array.as_slice().is_none()) {
+                let linear = or_decline!(map.linear(array.ndim()));
+                let layout = through(view.layout(), &linear, shape, view.elements().len());
+                let view = or_decline!(View::new(view.elements(), or_decline!(layout)).ok());
+                return single(gather_in(&view, call.result_room_of(k, n)));
+            }
+        }
+        let whole = or_decline!(call.slice::<T>(0));
+        let view = or_decline!(View::new(&whole, layout.clone()).ok());
+        return single(gather_in(&view, call.result_room_of(k, n)));
     }
     let reads_others = map.pieces.iter().any(|piece| match &piece.source {
         Source::Element(operand, _) => *operand != 0,
         Source::Fill(_) => false,
     });
-    if reads_others || map.reads_data() {
+    if map.linear(call.shape(0).len()).is_some() || reads_others || map.reads_data() {
         return Ok(None);
     }
     let nothing = |_: usize, _: &[i64]| Err(OpError::new("this map reads no data"));
-    let plan = or_decline!(Plan::new(map, operands, &nothing).ok());
+    let plan = or_decline!(Plan::new(map, &moves.operands, &nothing).ok());
     if !plan.parts.iter().all(Part::is_plain) {
         return Ok(None);
     }
     let fill = match map.fill() {
         None => T::default(),
         Some(fill) => {
-            let given = fill.operand.and_then(|i| call.optional(i)).and_then(T::array);
-            match given.and_then(|array| array.iter().next().cloned()) {
+            let given = fill.operand.and_then(|i| call.slice::<T>(i));
+            match given.and_then(|elements| elements.first().cloned()) {
                 Some(given) => given,
                 None => or_decline!(number(fill.number)),
             }
         }
     };
-    let room = call.filled(shape.iter().product(), fill.clone());
-    single(boxes(&plan, &rows(array), &fill, room))
+    let mut room = call.result_room_of(k, n);
+    room.fill(fill.clone());
+    let from = or_decline!(call.slice::<T>(0));
+    boxes(&plan, &from, &fill, &mut room);
+    single(room)
+}
+
+/// Elements as result `k`.
+fn copied<'a, T: Element>(call: &Call<'a>, k: usize, elements: &[T]) -> Room<'a, T> {
+    let mut room = call.result_room_of(k, elements.len());
+    room.clone_from_slice(elements);
+    room
+}
+
+/// `n` neighbouring elements of an array in row-major order, without copying them.
+fn part<T: Element>(array: &Nd<T>, start: usize, n: usize) -> Option<Nd<T>> {
+    let mut flat = array.clone().into_shape_with_order(IxDyn(&[array.len()])).ok()?;
+    (start + n <= flat.len()).then(|| flat.slice_collapse(ndarray::s![start..start + n]))?;
+    Some(flat)
 }
 
 /// A number as an element: zero in any type, or any number in one of floating-point numbers.
@@ -111,32 +172,23 @@ fn number<T: Element>(value: f64) -> Option<T> {
 }
 
 /// The same elements in row-major order; copied only if they are stored differently.
-pub(super) fn shared<T: Element>(array: &Nd<T>, shape: &[usize]) -> Result<Option<Tensor>, OpError> {
+pub(super) fn shared<T: Element>(array: &Nd<T>, shape: &[usize]) -> Result<Option<Value>, OpError> {
     if shape.iter().product::<usize>() != array.len() {
         return Ok(None);
     }
     match array.clone().into_shape_with_order(IxDyn(shape)) {
-        Ok(array) => Ok(Some(T::wrap(array))),
-        Err(_) => Ok(done(shape, rows(array).into_owned())?.and_then(|mut all| all.pop())),
+        Ok(array) => Ok(Some(T::wrap(array).into())),
+        Err(_) => value(shape, Room::from(rows(array).into_owned())).map(Some),
     }
 }
 
-/// The elements of an operand seen through the strides of a map.
-fn seen<T: Element>(array: &Nd<T>, linear: &Linear, shape: &[usize], call: &Call<'_>) -> Option<Vec<T>> {
-    let own;
-    let whole = match View::of(array) {
-        Some(view) => view,
-        None => {
-            own = rows(array);
-            View::row_major(&own, array.shape()).ok()?
-        }
-    };
-    let from = whole.layout();
+/// The places of the elements of a result of that shape, among `len` elements of an operand that has the layout `from`.
+fn through(from: &Layout, linear: &Linear, shape: &[usize], len: usize) -> Option<Layout> {
     if linear.operand != 0 || linear.axes.len() != from.rank() {
         return None;
     }
     let mut start = isize::try_from(from.start()).ok()?;
-    let mut strides = vec![0isize; shape.len()];
+    let mut strides: SmallVec<[isize; 6]> = smallvec![0; shape.len()];
     for ((first, steps), &stride) in linear.axes.iter().zip(from.strides()) {
         start = start.checked_add(isize::try_from(*first).ok()?.checked_mul(stride)?)?;
         for &(axis, step) in steps {
@@ -145,18 +197,15 @@ fn seen<T: Element>(array: &Nd<T>, linear: &Linear, shape: &[usize], call: &Call
             *slot = slot.checked_add(step)?;
         }
     }
-    let layout = Layout::new(shape, &strides, usize::try_from(start).ok()?, whole.elements().len()).ok()?;
-    let view = View::new(whole.elements(), layout).ok()?;
-    Some(gather_in(&view, call.empty(view.layout().len())))
+    Layout::new(shape, &strides, usize::try_from(start).ok()?, len).ok()
 }
 
 /// The elements of all parts, each copied in runs as long as possible, in `out`, which is filled.
-fn boxes<T: Element>(plan: &Plan<'_>, from: &[T], fill: &T, mut out: Vec<T>) -> Vec<T> {
+fn boxes<T: Element>(plan: &Plan<'_>, from: &[T], fill: &T, out: &mut [T]) {
     // Where parts overlap, the first one counts.
     for part in plan.parts.iter().rev() {
-        copy_box(part, &plan.shape, from, fill, &mut out);
+        copy_box(part, &plan.shape, from, fill, out);
     }
-    out
 }
 
 fn copy_box<T: Element>(part: &Part<'_>, shape: &[usize], from: &[T], fill: &T, out: &mut [T]) {

@@ -23,17 +23,12 @@ fn views() {
 
 #[test]
 fn views_share_their_elements() {
-    let call_operands = [Some(f32s(&[2, 3], 1))];
+    let whole = f32s(&[2, 3], 1);
+    let operands = [super::Operand::Tensor(&whole)];
     let def = tautomer_op::lookup("flatten").unwrap();
-    let call = super::Call::new(
-        def,
-        &call_operands,
-        &[AttrValue::int(0)],
-        super::super::Context::default(),
-    )
-    .unwrap();
+    let call = super::Call::new(def, &operands, &[AttrValue::int(0)], super::super::Context::default()).unwrap();
     let out = super::moved(&call).unwrap().unwrap().remove(0);
-    let (Some(Tensor::F32(a)), Tensor::F32(b)) = (&call_operands[0], &out) else {
+    let (Tensor::F32(a), super::Value::Tensor(Tensor::F32(b))) = (&whole, &out) else {
         panic!("{out:?}")
     };
     assert_eq!(a.as_ptr(), b.as_ptr());

@@ -5,8 +5,8 @@
 
 use half::{bf16, f16, slice::HalfFloatSliceExt};
 
-use super::call::contiguous;
-use super::{Call, Context, Kernel};
+use super::call::{contiguous, or_decline, value};
+use super::{Call, Context, Done, Kernel, Operand, Value};
 use tautomer_op::{AttrValue, OpDef, OpError};
 use tautomer_tensor::{DType, Tensor, Type};
 
@@ -14,29 +14,29 @@ use tautomer_tensor::{DType, Tensor, Type};
 pub(super) fn run(
     kernels: &[Kernel],
     def: &'static OpDef,
-    operands: &[Option<Tensor>],
+    operands: &[Operand<'_>],
     attrs: &[AttrValue],
     context: Context<'_>,
-) -> Result<Option<Vec<Tensor>>, OpError> {
+) -> Done {
     let mut wide = kernels.iter().filter(|k| k.dtype == Some(DType::F32)).peekable();
     if wide.peek().is_none() {
         return Ok(None);
     }
-    let expected = Call::new(def, operands, attrs, context)?;
-    let operands: Vec<Option<Tensor>> = operands.iter().map(|o| o.as_ref().map(widened)).collect();
+    let outer = Call::new(def, operands, attrs, context)?;
+    let widened: Vec<Option<Tensor>> = (0..operands.len()).map(|i| widened(&outer, i)).collect();
+    let operands: Vec<Operand<'_>> = widened.iter().map(Operand::from).collect();
     let context = Context {
         kept: None,
         finishing: None,
+        memory: None,
+        results: &[],
         ..context
     };
     let call = Call::new(def, &operands, attrs, context)?;
     for kernel in wide {
         if let Some(results) = (kernel.run)(&call)? {
-            return Ok(results
-                .into_iter()
-                .enumerate()
-                .map(|(i, result)| rounded(result, expected.result(), i))
-                .collect());
+            let rounded = |(k, result)| rounded(&outer, k, result);
+            return results.into_iter().enumerate().map(rounded).collect();
         }
     }
     Ok(None)
@@ -47,40 +47,46 @@ pub(super) fn is_narrow(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16)
 }
 
-fn widened(tensor: &Tensor) -> Tensor {
+/// Operand `i` with the elements of narrow floats widened.
+fn widened(call: &Call<'_>, i: usize) -> Option<Tensor> {
     let wide = || -> Option<Tensor> {
-        let elements = match tensor.dtype() {
-            DType::F16 => contiguous::<f16>(tensor)?.to_f32_vec(),
-            DType::BF16 => contiguous::<bf16>(tensor)?.to_f32_vec(),
+        let elements = match call.dtype(i)? {
+            DType::F16 => call.slice::<f16>(i)?.to_f32_vec(),
+            DType::BF16 => call.slice::<bf16>(i)?.to_f32_vec(),
             _ => return None,
         };
-        Tensor::new::<f32>(tensor.shape(), elements)
+        Tensor::new::<f32>(call.shape(i), elements)
     };
-    wide().unwrap_or_else(|| tensor.clone())
+    wide().or_else(|| call.optional(i).cloned())
 }
 
-/// Result `i`, converted to the type that the call on narrow operands gives it.
-fn rounded(result: Tensor, expected: &Type, i: usize) -> Option<Tensor> {
-    let expected = match expected {
-        Type::Tuple(items) => items.get(i)?.as_tensor()?.dtype,
-        single => single.as_tensor()?.dtype,
+/// Result `k`, converted to the type that the call on narrow operands gives it.
+fn rounded(call: &Call<'_>, k: usize, result: Value) -> Result<Option<Value>, OpError> {
+    let expected = match call.result() {
+        Type::Tuple(items) => items.get(k).and_then(Type::as_tensor),
+        single => single.as_tensor(),
+    };
+    let (expected, Value::Tensor(result)) = (or_decline!(expected).dtype, result) else {
+        return Ok(None);
     };
     if result.dtype() == expected {
-        return Some(result);
+        return Ok(Some(result.into()));
     }
-    let elements = contiguous::<f32>(&result)?;
-    let mut narrow = Vec::new();
+    let elements = or_decline!(contiguous::<f32>(&result));
     match expected {
         DType::F16 => {
-            narrow.resize(elements.len(), f16::ZERO);
+            let mut narrow = call.result_room_of::<f16>(k, elements.len());
             narrow.convert_from_f32_slice(&elements);
-            Tensor::new::<f16>(result.shape(), narrow)
+            value(result.shape(), narrow).map(Some)
         }
         DType::BF16 => {
-            let narrow = elements.iter().map(|&x| bf16::from_f32(x)).collect();
-            Tensor::new::<bf16>(result.shape(), narrow)
+            let mut narrow = call.result_room_of::<bf16>(k, elements.len());
+            for (to, &from) in narrow.iter_mut().zip(&*elements) {
+                *to = bf16::from_f32(from);
+            }
+            value(result.shape(), narrow).map(Some)
         }
-        _ => None,
+        _ => Ok(None),
     }
 }
 

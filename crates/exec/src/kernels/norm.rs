@@ -5,11 +5,7 @@ use pulp::{Arch, NullaryFnOnce};
 use super::call::{done, or_decline};
 use super::elementwise::larger;
 use super::reduce::{row_max, row_sum};
-use super::{Call, Kernel, math};
-use tautomer_op::OpError;
-use tautomer_tensor::Tensor;
-
-type Done = Result<Option<Vec<Tensor>>, OpError>;
+use super::{Call, Done, Kernel, math};
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
@@ -145,7 +141,7 @@ fn softmax<const IN_LOG: bool>(call: &Call<'_>) -> Done {
     let shape = call.shape(0);
     let x = or_decline!(call.f32s(0));
     let axis = or_decline!(call.axis("axis", shape.len()));
-    let mut out = call.room(x.len());
+    let mut out = call.result_room(x.len());
     if out.is_empty() {
         return done(shape, out);
     }
@@ -180,7 +176,7 @@ fn batch_normalization(call: &Call<'_>) -> Done {
     if [&scale, &bias, &mean, &variance].iter().any(|p| p.len() != channels) {
         return Ok(None);
     }
-    let mut out = call.room(x.len());
+    let mut out = call.result_room(x.len());
     if inner > 0 {
         let factors: Vec<f32> = scale
             .iter()
@@ -238,11 +234,11 @@ fn layer_normalization(call: &Call<'_>) -> Done {
     let bias = call.f32s(2);
     let axis = or_decline!(call.axis("axis", shape.len()));
     let own = &shape[axis..];
-    if call.shape(1) != own || (call.optional(2).is_some() && (bias.is_none() || call.shape(2) != own)) {
+    if call.shape(1) != own || (call.has(2) && (bias.is_none() || call.shape(2) != own)) {
         return Ok(None);
     }
     let epsilon = call.float("epsilon").unwrap_or(1e-5) as f32;
-    let mut out = call.room(x.len());
+    let mut out = call.result_room(x.len());
     if !out.is_empty() {
         for (to, from) in out.chunks_exact_mut(scale.len()).zip(x.chunks_exact(scale.len())) {
             Arch::new().dispatch(LayerRow {

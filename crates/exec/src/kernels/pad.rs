@@ -1,13 +1,10 @@
 //! Padding by repeated elements, one axis at a time.
 
 use super::call::{done, or_decline};
-use super::layout::rows;
 use super::movement::moved;
-use super::{Call, Kernel};
-use tautomer_op::OpError;
-use tautomer_tensor::{Element, Nd, with_array};
-
-type Done = Result<Option<Vec<tautomer_tensor::Tensor>>, OpError>;
+use super::room::Room;
+use super::{Call, Done, Kernel, each_type};
+use tautomer_tensor::Element;
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[Kernel::any("pad", pad)];
@@ -22,7 +19,7 @@ fn pad(call: &Call<'_>) -> Done {
     let shape = call.shape(0);
     let axes = or_decline!(call.axes("axes", shape.len()));
     let pads = call.sizes("pads", 2 * axes.len(), 0);
-    let Some(pads) = pads.filter(|_| call.optional(0).is_some() && !shape.contains(&0)) else {
+    let Some(pads) = pads.filter(|_| call.has(0) && !shape.contains(&0)) else {
         return moved(call);
     };
     // For each axis from the last on, the places of the elements before and after those of the operand.
@@ -37,7 +34,7 @@ fn pad(call: &Call<'_>) -> Done {
             _ => return moved(call),
         }
     }
-    with_array!(call.tensor(0)?, array => padded(call, array, &places))
+    each_type!(call.dtype(0), T => padded::<T>(call, &places))
 }
 
 /// The place that a place outside of `n` elements repeats if they are reflected once.
@@ -47,24 +44,30 @@ fn reflected(at: isize, n: usize) -> Option<usize> {
     (last > 0).then_some(place)
 }
 
-fn padded<T: Element>(call: &Call<'_>, array: &Nd<T>, places: &[(usize, Vec<usize>, Vec<usize>)]) -> Done {
-    let mut shape = array.shape().to_vec();
-    let mut values = rows(array);
-    for (axis, before, after) in places
-        .iter()
-        .filter(|(_, before, after)| before.len() + after.len() > 0)
-    {
+fn padded<T: Element>(call: &Call<'_>, places: &[(usize, Vec<usize>, Vec<usize>)]) -> Done {
+    let mut shape = call.shape(0).to_vec();
+    let mut values = or_decline!(call.slice::<T>(0));
+    let grows = |(_, before, after): &&(usize, Vec<usize>, Vec<usize>)| before.len() + after.len() > 0;
+    let mut left = places.iter().filter(grows).count();
+    for (axis, before, after) in places.iter().filter(grows) {
         let inner: usize = shape[axis + 1..].iter().product();
         let block = shape[*axis] * inner;
         shape[*axis] += before.len() + after.len();
-        let mut out = call.empty(shape.iter().product());
+        left -= 1;
+        let mut out = match left {
+            0 => call.result_empty(shape.iter().product()),
+            _ => Room::from(call.empty(shape.iter().product())),
+        };
         for x in values.chunks_exact(block) {
             let one = |place: &usize| &x[place * inner..][..inner];
             before.iter().for_each(|place| out.extend_from_slice(one(place)));
             out.extend_from_slice(x);
             after.iter().for_each(|place| out.extend_from_slice(one(place)));
         }
-        values = out.into();
+        match out.into_parts() {
+            Ok(lent) => return done(&shape, lent),
+            Err(vector) => values = vector.into(),
+        }
     }
     done(&shape, values.into_owned())
 }

@@ -7,11 +7,7 @@ use super::elementwise::larger;
 use super::image::Geometry;
 use super::reduce::{max_of, sum_of};
 use super::window::Window;
-use super::{Call, Kernel};
-use tautomer_op::OpError;
-use tautomer_tensor::Tensor;
-
-type Done = Result<Option<Vec<Tensor>>, OpError>;
+use super::{Call, Done, Kernel};
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
@@ -31,8 +27,9 @@ fn max_pool(call: &Call<'_>) -> Done {
     let x = or_decline!(call.f32s(0));
     let shape = or_decline!(call.out_shape());
     let w = or_decline!(window(call, &shape));
-    let mut out = call.room(shape.iter().product());
-    slide(&w, &x, &mut out, f32::NEG_INFINITY, larger, |_| {});
+    let mut out = call.result_room(shape.iter().product());
+    let offsets = call.once(|| Geometry::new(&w).offsets());
+    slide(call, (&w, &offsets), &x, &mut out, (f32::NEG_INFINITY, larger), |_| {});
     done(&shape, out)
 }
 
@@ -40,11 +37,32 @@ fn average_pool(call: &Call<'_>) -> Done {
     let x = or_decline!(call.f32s(0));
     let shape = or_decline!(call.out_shape());
     let w = or_decline!(window(call, &shape));
-    // The number of elements of each window that count, along each axis.
     let padded = call.flag("count_include_pad");
-    let counts: [Vec<f32>; 3] = std::array::from_fn(|axis| {
-        (0..w.output[axis])
-            .map(|o| {
+    let counts = call.once(|| Counts::new(&w, padded));
+    let divide = |channel: &mut [f32]| {
+        let [z, y, x] = &counts.along;
+        let lines = z.iter().flat_map(|z| y.iter().map(move |y| z * y));
+        for (row, line) in channel.chunks_exact_mut(w.output[2].max(1)).zip(lines) {
+            row.iter_mut().zip(x).for_each(|(x, count)| *x /= line * count);
+        }
+    };
+    let mut out = call.result_room(shape.iter().product());
+    slide(call, (&w, &counts.offsets), &x, &mut out, (0.0, |a, b| a + b), divide);
+    done(&shape, out)
+}
+
+/// What the mean of windows needs to know of them.
+struct Counts {
+    /// Where the elements of a window are.
+    offsets: Vec<usize>,
+    /// The number of elements of each window that count, along each axis.
+    along: [Vec<f32>; 3],
+}
+
+impl Counts {
+    fn new(w: &Window, padded: bool) -> Counts {
+        let along = |axis: usize| {
+            let count = |o: usize| {
                 let counted = (0..w.kernel[axis]).filter(|&k| {
                     let place = o * w.stride[axis] + k * w.dilation[axis];
                     match padded {
@@ -53,27 +71,23 @@ fn average_pool(call: &Call<'_>) -> Done {
                     }
                 });
                 counted.count() as f32
-            })
-            .collect()
-    });
-    let divide = |channel: &mut [f32]| {
-        let lines = counts[0].iter().flat_map(|z| counts[1].iter().map(move |y| z * y));
-        for (row, line) in channel.chunks_exact_mut(w.output[2].max(1)).zip(lines) {
-            row.iter_mut().zip(&counts[2]).for_each(|(x, count)| *x /= line * count);
+            };
+            (0..w.output[axis]).map(count).collect()
+        };
+        Counts {
+            offsets: Geometry::new(w).offsets(),
+            along: std::array::from_fn(along),
         }
-    };
-    let mut out = call.room(shape.iter().product());
-    slide(&w, &x, &mut out, 0.0, |a, b| a + b, divide);
-    done(&shape, out)
+    }
 }
 
-/// Folds the elements that each window covers into its element of `out`, and finishes each channel.
+/// Folds the elements that each window covers, at these offsets, into its element of `out`, and finishes each channel.
 fn slide(
-    w: &Window,
+    call: &Call<'_>,
+    (w, offsets): (&Window, &[usize]),
     x: &[f32],
     out: &mut [f32],
-    empty: f32,
-    fold: impl Fn(f32, f32) -> f32 + Copy,
+    (empty, fold): (f32, impl Fn(f32, f32) -> f32 + Copy),
     finish: impl Fn(&mut [f32]),
 ) {
     let (size_in, size_out) = (w.input_size(), w.output_size());
@@ -81,12 +95,17 @@ fn slide(
         return;
     }
     let geometry = Geometry::new(w);
-    let (offsets, steps) = (geometry.offsets(), geometry.steps());
+    let steps = geometry.steps();
     // Windows between the rows of the output are computed, and thrown away, if rows are short.
     let [od, oh, ow] = w.output;
     let is_wide = ow >= LANES;
-    let mut line = vec![empty; if is_wide { 0 } else { (oh - 1) * steps[1] + ow }];
-    let mut image = vec![empty; geometry.size()];
+    let scratch = |n: usize| {
+        let mut room = call.room(n);
+        room.fill(empty);
+        room
+    };
+    let mut line = scratch(if is_wide { 0 } else { (oh - 1) * steps[1] + ow });
+    let mut image = scratch(geometry.size());
     for (i, out) in out.chunks_exact_mut(size_out).enumerate() {
         geometry.write(&x[i * size_in..][..size_in], &mut image);
         let mut rows = out.chunks_exact_mut(ow);
@@ -94,7 +113,7 @@ fn slide(
             let windows = |first: usize, out: &mut [f32]| {
                 Arch::new().dispatch(Windows {
                     image: &image[first..],
-                    offsets: &offsets,
+                    offsets,
                     empty,
                     fold,
                     out,
@@ -113,6 +132,8 @@ fn slide(
         }
         finish(out);
     }
+    call.give(line);
+    call.give(image);
 }
 
 /// Windows that are folded at a time.
@@ -164,7 +185,9 @@ fn global(call: &Call<'_>, f: impl Fn(&[f32]) -> f32) -> Done {
     if size == 0 {
         return Ok(None);
     }
-    done(&shape, x.chunks_exact(size).map(f).collect())
+    let mut out = call.result_empty(shape.iter().product());
+    out.extend(x.chunks_exact(size).map(f));
+    done(&shape, out)
 }
 
 #[cfg(test)]

@@ -4,23 +4,20 @@ use std::borrow::Cow;
 
 use pulp::{Arch, NullaryFnOnce};
 
-use super::call::or_decline;
+use super::call::{or_decline, value};
 use super::gemm::{Dst, Layout, gemm};
 use super::math::{sigmoid, tanh};
-use super::{Call, Kernel};
-use tautomer_op::{AttrValue, OpError};
-use tautomer_tensor::Tensor;
+use super::{Call, Done, Kernel, Results};
+use tautomer_op::AttrValue;
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[Kernel::f32("lstm", lstm), Kernel::f32("gru", gru)];
-
-type Done = Result<Option<Vec<Tensor>>, OpError>;
 
 /// Products larger than this are worth more than one thread in each step.
 const LARGE: usize = 1 << 21;
 
 fn lstm(call: &Call<'_>) -> Done {
-    if call.optional(7).is_some() || call.flag("input_forget") {
+    if call.has(7) || call.flag("input_forget") {
         return Ok(None);
     }
     run(call, 4, &["Sigmoid", "Tanh", "Tanh"])
@@ -135,7 +132,7 @@ impl Layer<'_> {
 
 /// The sequence length of each element of the batch.
 fn lengths(call: &Call<'_>, steps: usize, batch: usize) -> Option<Vec<usize>> {
-    if call.optional(4).is_none() {
+    if !call.has(4) {
         return Some(vec![steps; batch]);
     }
     let given = call.slice::<i32>(4)?;
@@ -184,9 +181,9 @@ fn run(call: &Call<'_>, gates: usize, activations: &[&str]) -> Done {
         or_decline!(call.f32s(1)),
         or_decline!(call.f32s(2)),
     );
-    let optional = |at: usize| match call.optional(at) {
-        Some(_) => call.f32s(at),
-        None => Some(Cow::Borrowed(&[][..])),
+    let optional = |at: usize| match call.has(at) {
+        true => call.f32s(at),
+        false => Some(Cow::Borrowed(&[][..])),
     };
     let (bias, h0) = (or_decline!(optional(3)), or_decline!(optional(5)));
     let c0 = match gates {
@@ -199,11 +196,12 @@ fn run(call: &Call<'_>, gates: usize, activations: &[&str]) -> Done {
     let width = gates * n;
     let linear = call.flag("linear_before_reset");
     let zeros = vec![0.0; n];
-    let mut y = vec![0.0f32; all.iter().product()];
-    let mut y_h = vec![0.0f32; last.iter().product()];
-    let mut y_c = if gates == 4 { y_h.clone() } else { Vec::new() };
-    let mut products = vec![0.0f32; steps * batch * width];
-    let (mut now, mut scratch) = (vec![0.0f32; batch * width], vec![0.0f32; batch * width]);
+    let mut y = call.filled(0, all.iter().product(), 0.0f32);
+    let mut y_h = call.filled(1, last.iter().product(), 0.0f32);
+    let of_cells: usize = if gates == 4 { last.iter().product() } else { 0 };
+    let mut y_c = call.filled(2, of_cells, 0.0f32);
+    let mut products = call.room::<f32>(steps * batch * width);
+    let (mut now, mut scratch) = (call.room::<f32>(batch * width), call.room::<f32>(batch * width));
     for d in 0..directions {
         let (added, inner) = biases(part(&bias, d, directions), gates, n, linear, &zeros);
         products.chunks_mut(width).for_each(|row| row.copy_from_slice(&added));
@@ -236,6 +234,7 @@ fn run(call: &Call<'_>, gates: usize, activations: &[&str]) -> Done {
         };
         let (mut h, mut c) = (start(&h0), start(&c0));
         let mut next = vec![0.0f32; batch * n];
+        let mut kept = Vec::new();
         let backward = d == 1 || call.text("direction") == "reverse";
         for step in 0..longest {
             // The position in the sequence, for sequences that have not ended.
@@ -249,7 +248,7 @@ fn run(call: &Call<'_>, gates: usize, activations: &[&str]) -> Done {
                 let t = place(k).unwrap_or(0);
                 gates.copy_from_slice(&products[row(k, t) * width..][..width]);
             }
-            let kept = c.clone();
+            kept.clone_from(&c);
             layer.step(&mut now, &mut scratch, &h, &mut c, &mut next);
             for k in 0..batch {
                 let own = k * n..(k + 1) * n;
@@ -275,9 +274,10 @@ fn run(call: &Call<'_>, gates: usize, activations: &[&str]) -> Done {
             }
         }
     }
-    let mut out = vec![or_decline!(Tensor::new(all, y)), or_decline!(Tensor::new(last, y_h))];
+    [products, now, scratch].into_iter().for_each(|room| call.give(room));
+    let mut out = Results::from_iter([value(all, y)?, value(last, y_h)?]);
     if gates == 4 {
-        out.push(or_decline!(Tensor::new(last, y_c)));
+        out.push(value(last, y_c)?);
     }
     Ok(Some(out))
 }
@@ -286,6 +286,7 @@ fn run(call: &Call<'_>, gates: usize, activations: &[&str]) -> Done {
 mod tests {
     use super::super::testing::{Case, f32s};
     use super::*;
+    use tautomer_tensor::Tensor;
 
     /// Weights so small that rounding errors do not grow from step to step.
     fn weights(shape: &[usize], seed: u64) -> Tensor {

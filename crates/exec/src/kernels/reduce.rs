@@ -5,12 +5,8 @@ use pulp::{Arch, NullaryFnOnce};
 use super::call::{done, or_decline};
 use super::copy::gather;
 use super::elementwise::{larger, smaller};
-use super::{Call, Kernel};
-use tautomer_op::OpError;
-use tautomer_tensor::Tensor;
+use super::{Call, Done, Kernel};
 use tautomer_tensor::strided::View;
-
-type Done = Result<Option<Vec<Tensor>>, OpError>;
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
@@ -138,7 +134,7 @@ fn reduce(
     let run = (first..shape.len()).take_while(|&a| reduced(a) || shape[a] == 1);
     let end = run.last().map_or(first, |a| a + 1);
     let together = (end..shape.len()).all(|a| !reduced(a) || shape[a] == 1);
-    let mut out = call.empty(kept);
+    let mut out = call.result_empty(kept);
     if count == 0 {
         out.resize(kept, empty);
     } else if together && count > 0 {

@@ -3,11 +3,8 @@
 use std::borrow::Cow;
 
 use super::call::{done, or_decline};
-use super::{Call, Kernel};
-use tautomer_op::{AttrValue, OpError};
-use tautomer_tensor::Tensor;
-
-type Done = Result<Option<Vec<Tensor>>, OpError>;
+use super::{Call, Done, Kernel};
+use tautomer_op::AttrValue;
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[Kernel::f32("resize", resize)];
@@ -41,13 +38,15 @@ fn resize(call: &Call<'_>) -> Done {
     if nearest {
         order.sort_by_key(|&i| std::cmp::Reverse(axes[i]));
     }
+    let scale_of = |i: usize| {
+        let (from, to) = (call.shape(0)[axes[i]], shape[axes[i]]);
+        scales.as_ref().map_or(to as f64 / from as f64, |s| s[i])
+    };
+    order.retain(|&i| call.shape(0)[axes[i]] != shape[axes[i]] || (scale_of(i) - 1.0).abs() > 1e-9);
+    let last = order.last().copied();
     for i in order {
         let axis = axes[i];
-        let (from, to) = (now[axis], shape[axis]);
-        let scale = scales.as_ref().map_or(to as f64 / from as f64, |s| s[i]);
-        if from == to && (scale - 1.0).abs() <= 1e-9 {
-            continue;
-        }
+        let (from, to, scale) = (now[axis], shape[axis], scale_of(i));
         let taps: Option<Vec<Tap>> = (0..to)
             .map(|at| {
                 let place = position(call.text("coordinate_transformation_mode"), at as f64, from, to, scale)?;
@@ -55,8 +54,15 @@ fn resize(call: &Call<'_>) -> Done {
             })
             .collect();
         let taps = or_decline!(taps);
-        let room = call.empty(values.len() / from * to);
-        let resized = along(&values, &now, axis, &taps, room);
+        let n = values.len() / from * to;
+        if last == Some(i) {
+            let resized = along(&values, &now, axis, &taps, call.result_empty(n));
+            if let Cow::Owned(values) = values {
+                call.give(values);
+            }
+            return done(&shape, resized);
+        }
+        let resized = along(&values, &now, axis, &taps, call.empty(n));
         if let Cow::Owned(values) = std::mem::replace(&mut values, Cow::Owned(resized)) {
             call.give(values);
         }
@@ -95,7 +101,7 @@ fn tap(place: f64, from: usize, rounding: Option<&str>) -> Option<Tap> {
 }
 
 /// Resizes one axis of an array of that shape, with the result in `out`, which is empty.
-fn along(x: &[f32], shape: &[usize], axis: usize, taps: &[Tap], mut out: Vec<f32>) -> Vec<f32> {
+fn along<O: Extend<f32>>(x: &[f32], shape: &[usize], axis: usize, taps: &[Tap], mut out: O) -> O {
     let inner: usize = shape[axis + 1..].iter().product();
     let block = shape[axis] * inner;
     if inner == 1 {
@@ -116,7 +122,7 @@ fn along(x: &[f32], shape: &[usize], axis: usize, taps: &[Tap], mut out: Vec<f32
         for &(a, b, w) in taps {
             let (left, right) = (&x[a * inner..][..inner], &x[b * inner..][..inner]);
             if w == 0.0 {
-                out.extend_from_slice(left);
+                out.extend(left.iter().copied());
             } else {
                 out.extend(left.iter().zip(right).map(|(&l, &r)| mixed(l, r, w)));
             }

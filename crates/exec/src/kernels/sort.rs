@@ -2,14 +2,11 @@
 
 use half::{bf16, f16};
 
-use super::call::{contiguous, or_decline};
+use super::call::{contiguous, or_decline, value};
 use super::copy::{gather, room};
-use super::{Call, Kernel};
-use tautomer_op::OpError;
+use super::{Call, Done, Kernel, Results};
 use tautomer_tensor::strided::View;
 use tautomer_tensor::{Element, Tensor};
-
-type Done = Result<Option<Vec<Tensor>>, OpError>;
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
@@ -215,8 +212,8 @@ fn sort_typed<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
         values = or_decline!(permuted(&values, &moved, &back)).0;
         places = or_decline!(permuted(&places, &moved, &back)).0;
     }
-    let results = (Tensor::new(shape, values), Tensor::new(shape, places));
-    Ok(Some(vec![or_decline!(results.0), or_decline!(results.1)]))
+    let (values, places) = (value(shape, values.into())?, value(shape, places.into())?);
+    Ok(Some(Results::from_iter([values, places])))
 }
 
 fn unique_consecutive(call: &Call<'_>) -> Done {
@@ -273,14 +270,14 @@ fn unique_typed<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
             moved[axis] = found.kept;
         }
     }
-    let mut results = vec![or_decline!(Tensor::new(&moved, values))];
+    let mut results = Results::from_iter([value(&moved, values.into())?]);
     if call.flag("return_inverse") {
         let slices = [found.inverse.len()];
         let shape = if axis.is_some() { &slices[..] } else { shape };
-        results.push(or_decline!(Tensor::new(shape, found.inverse)));
+        results.push(value(shape, found.inverse.into())?);
     }
     if call.flag("return_counts") {
-        results.push(Tensor::vector(found.counts));
+        results.push(Tensor::vector(found.counts).into());
     }
     Ok(Some(results))
 }

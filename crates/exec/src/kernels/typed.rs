@@ -1,12 +1,9 @@
 //! Elementwise operators on numbers other than `f32`, and on truth values.
 
-use super::broadcast::{map, zip};
-use super::call::{contiguous, done, or_decline};
-use super::{Call, Kernel};
-use tautomer_op::OpError;
-use tautomer_tensor::{Element, Tensor};
-
-type Done = Result<Option<Vec<Tensor>>, OpError>;
+use super::broadcast::{map, zip, zip_over};
+use super::call::{done, or_decline};
+use super::{Call, Done, Kernel};
+use tautomer_tensor::{DType, Element};
 
 /// Evaluates `$body` with `$ty` standing for the type of the first operand, if that is a [`Number`]; other types are rare,
 /// and each takes its time to compile.
@@ -15,8 +12,8 @@ macro_rules! numbers {
         numbers!($call, $ty => $body, F64 f64, I64 i64, I32 i32, I8 i8, U8 u8)
     };
     ($call:ident, $ty:ident => $body:expr, $($variant:ident $own:ty),*) => {
-        match $call.tensor(0)? {
-            $(Tensor::$variant(_) => {
+        match or_decline!($call.dtype(0)) {
+            $(DType::$variant => {
                 type $ty = $own;
                 $body
             })*
@@ -34,8 +31,8 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("max", |c| numbers!(c, T => many(c, T::larger))),
     Kernel::any("min", |c| numbers!(c, T => many(c, T::smaller))),
     Kernel::any("sum", |c| numbers!(c, T => many(c, T::plus))),
-    Kernel::any("equal", |c| match c.tensor(0)? {
-        Tensor::Bool(_) => pair(c, |a: bool, b: bool| a == b),
+    Kernel::any("equal", |c| match or_decline!(c.dtype(0)) {
+        DType::Bool => pair(c, |a: bool, b: bool| a == b),
         _ => numbers!(c, T => pair(c, |a: T, b: T| a == b)),
     }),
     Kernel::any("less", |c| numbers!(c, T => pair(c, |a: T, b: T| a < b))),
@@ -128,7 +125,7 @@ impl Number for f64 {
 fn pair<T: Element + Copy, R: Element + Copy>(call: &Call<'_>, f: impl Fn(T, T) -> R) -> Done {
     let (a, b) = (or_decline!(call.slice::<T>(0)), or_decline!(call.slice::<T>(1)));
     let shape = or_decline!(call.out_shape());
-    let room = call.room(shape.iter().product());
+    let room = call.result_room(shape.iter().product());
     let out = zip(&shape, (&a, call.shape(0)), (&b, call.shape(1)), f, room);
     done(&shape, or_decline!(out))
 }
@@ -139,12 +136,17 @@ fn many<T: Number>(call: &Call<'_>, f: impl Fn(T, T) -> T + Copy) -> Done {
         return each(call, |x: T| x);
     }
     let shape = or_decline!(call.out_shape());
-    let room = || call.room(shape.iter().product());
     let (a, b) = (or_decline!(call.slice::<T>(0)), or_decline!(call.slice::<T>(1)));
-    let mut all = or_decline!(zip(&shape, (&a, call.shape(0)), (&b, call.shape(1)), f, room()));
+    let mut all = or_decline!(zip(
+        &shape,
+        (&a, call.shape(0)),
+        (&b, call.shape(1)),
+        f,
+        call.result_room(shape.iter().product())
+    ));
     for i in 2..call.operands.len() {
-        let next = or_decline!(call.optional(i).and_then(contiguous::<T>));
-        all = or_decline!(zip(&shape, (&all, &shape), (&next, call.shape(i)), f, room()));
+        let next = or_decline!(call.slice::<T>(i));
+        all = or_decline!(zip_over(&shape, (&next, call.shape(i)), f, all));
     }
     done(&shape, all)
 }
@@ -152,7 +154,7 @@ fn many<T: Number>(call: &Call<'_>, f: impl Fn(T, T) -> T + Copy) -> Done {
 /// `f` of every element of an operand of type `T`.
 fn each<T: Element + Copy, R: Element + Copy>(call: &Call<'_>, f: impl Fn(T) -> R) -> Done {
     let x = or_decline!(call.slice::<T>(0));
-    done(call.shape(0), map(&x, f, call.room(x.len())))
+    done(call.shape(0), map(&x, f, call.result_room(x.len())))
 }
 
 #[cfg(test)]

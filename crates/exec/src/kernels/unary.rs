@@ -1,40 +1,38 @@
 //! Functions of one number, including activations.
 
-use super::broadcast::{map, zip};
+use super::broadcast::{map, map_over, zip, zip_over};
 use super::call::{done, or_decline};
 use super::elementwise::{larger, smaller};
-use super::{Call, Kernel, math};
-use tautomer_op::{AttrValue, OpError};
+use super::{Call, Done, Kernel, math};
+use tautomer_op::AttrValue;
 use tautomer_tensor::Tensor;
-
-type Done = Result<Option<Vec<Tensor>>, OpError>;
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::f32("abs", |c| apply(c, f32::abs)),
-    Kernel::f32("neg", |c| apply(c, |x| -x)),
-    Kernel::f32("sqrt", |c| apply(c, f32::sqrt)),
-    Kernel::f32("reciprocal", |c| apply(c, |x| 1.0 / x)),
-    Kernel::f32("exp", |c| apply(c, math::exp)),
-    Kernel::f32("log", |c| apply(c, |x| f64::from(x).ln() as f32)),
-    Kernel::f32("tanh", |c| apply(c, math::tanh)),
-    Kernel::f32("erf", |c| apply(c, math::erf)),
-    Kernel::f32("floor", |c| apply(c, f32::floor)),
-    Kernel::f32("ceil", |c| apply(c, f32::ceil)),
-    Kernel::f32("round", |c| apply(c, f32::round_ties_even)),
-    Kernel::f32("sin", |c| apply(c, |x| f64::from(x).sin() as f32)),
-    Kernel::f32("cos", |c| apply(c, |x| f64::from(x).cos() as f32)),
-    Kernel::f32("relu", |c| apply(c, |x| larger(x, 0.0))),
-    Kernel::f32("sigmoid", |c| apply(c, math::sigmoid)),
-    Kernel::f32("softplus", |c| apply(c, math::softplus)),
-    Kernel::f32("softsign", |c| apply(c, |x| x / (1.0 + x.abs()))),
-    Kernel::f32("silu", |c| apply(c, |x| x * math::sigmoid(x))),
-    Kernel::f32("mish", |c| apply(c, |x| x * math::tanh(math::softplus(x)))),
-    Kernel::f32("hard_swish", |c| apply(c, |x| x * between(x / 6.0 + 0.5, 0.0, 1.0))),
-    Kernel::f32("hard_sigmoid", |c| {
+    Kernel::over("abs", |c| apply(c, f32::abs)),
+    Kernel::over("neg", |c| apply(c, |x| -x)),
+    Kernel::over("sqrt", |c| apply(c, f32::sqrt)),
+    Kernel::over("reciprocal", |c| apply(c, |x| 1.0 / x)),
+    Kernel::over("exp", |c| apply(c, math::exp)),
+    Kernel::over("log", |c| apply(c, |x| f64::from(x).ln() as f32)),
+    Kernel::over("tanh", |c| apply(c, math::tanh)),
+    Kernel::over("erf", |c| apply(c, math::erf)),
+    Kernel::over("floor", |c| apply(c, f32::floor)),
+    Kernel::over("ceil", |c| apply(c, f32::ceil)),
+    Kernel::over("round", |c| apply(c, f32::round_ties_even)),
+    Kernel::over("sin", |c| apply(c, |x| f64::from(x).sin() as f32)),
+    Kernel::over("cos", |c| apply(c, |x| f64::from(x).cos() as f32)),
+    Kernel::over("relu", |c| apply(c, |x| larger(x, 0.0))),
+    Kernel::over("sigmoid", |c| apply(c, math::sigmoid)),
+    Kernel::over("softplus", |c| apply(c, math::softplus)),
+    Kernel::over("softsign", |c| apply(c, |x| x / (1.0 + x.abs()))),
+    Kernel::over("silu", |c| apply(c, |x| x * math::sigmoid(x))),
+    Kernel::over("mish", |c| apply(c, |x| x * math::tanh(math::softplus(x)))),
+    Kernel::over("hard_swish", |c| apply(c, |x| x * between(x / 6.0 + 0.5, 0.0, 1.0))),
+    Kernel::over("hard_sigmoid", |c| {
         with_two(c, ("alpha", 0.2), ("beta", 0.5), |x, a, b| between(a * x + b, 0.0, 1.0))
     }),
-    Kernel::f32("leaky_relu", |c| {
+    Kernel::over("leaky_relu", |c| {
         with_two(
             c,
             ("alpha", 0.01),
@@ -42,14 +40,14 @@ pub(super) const KERNELS: &[Kernel] = &[
             |x, a, _| if x < 0.0 { a * x } else { x },
         )
     }),
-    Kernel::f32("elu", |c| {
+    Kernel::over("elu", |c| {
         with_two(c, ("alpha", 1.0), ("alpha", 1.0), |x, a, _| {
             if x < 0.0 { a * (math::exp(x) - 1.0) } else { x }
         })
     }),
-    Kernel::f32("gelu", gelu),
-    Kernel::f32("clip", clip),
-    Kernel::f32("prelu", prelu),
+    Kernel::over("gelu", gelu),
+    Kernel::over("clip", clip),
+    Kernel::over("prelu", prelu),
 ];
 
 #[inline(always)]
@@ -58,8 +56,11 @@ fn between(x: f32, low: f32, high: f32) -> f32 {
 }
 
 fn apply(call: &Call<'_>, f: impl Fn(f32) -> f32) -> Done {
+    if let Some(x) = call.in_place(0) {
+        return done(call.shape(0), map_over(f, x));
+    }
     let x = or_decline!(call.f32s(0));
-    done(call.shape(0), map(&x, f, call.room(x.len())))
+    done(call.shape(0), map(&x, f, call.result_room(x.len())))
 }
 
 fn with_two(call: &Call<'_>, a: (&str, f64), b: (&str, f64), f: impl Fn(f32, f32, f32) -> f32) -> Done {
@@ -101,10 +102,16 @@ fn clip(call: &Call<'_>) -> Done {
 }
 
 fn prelu(call: &Call<'_>) -> Done {
-    let (x, slope) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
+    let slope = or_decline!(call.f32s(1));
     let shape = or_decline!(call.out_shape());
     let bend = |x: f32, s: f32| if x < 0.0 { s * x } else { x };
-    let out = call.room(shape.iter().product());
+    if call.shape(0) == &shape[..]
+        && let Some(x) = call.in_place(0)
+    {
+        return done(&shape, or_decline!(zip_over(&shape, (&slope, call.shape(1)), bend, x)));
+    }
+    let x = or_decline!(call.f32s(0));
+    let out = call.result_room(shape.iter().product());
     let out = or_decline!(zip(&shape, (&x, call.shape(0)), (&slope, call.shape(1)), bend, out));
     done(&shape, out)
 }
