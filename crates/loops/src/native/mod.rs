@@ -1,0 +1,12 @@
+//! Machine code made at run time. Only `machine` has unsafe code.
+
+mod assembler;
+mod generate;
+mod layout;
+mod machine;
+mod registers;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use machine::Machine;
