@@ -91,6 +91,14 @@ impl Builder {
         self.push(Op::Const(bits), ty)
     }
 
+    /// The bits of a value, if it is a constant.
+    pub fn constant_bits(&self, value: Value) -> Option<u64> {
+        match self.program.instructions[value.index()].op {
+            Op::Const(bits) => Some(bits),
+            _ => None,
+        }
+    }
+
     /// A float constant of a type.
     pub fn float(&mut self, ty: Type, value: f64) -> Value {
         match ty {
