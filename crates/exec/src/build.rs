@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::error::PlanError;
 use super::plan::{Constant, Plan, Port, Slot, SlotId, Step};
-use super::{kernels, memory};
+use super::{kernels, memory, region};
 use tautomer_graph::{Graph, Node, VertexId, expand_composites};
 use tautomer_op::{Op, OpDef};
 use tautomer_tensor::Type;
@@ -67,6 +67,7 @@ impl Plan {
         }
         let mut plan = builder.plan;
         memory::assign(&mut plan);
+        plan.regions = region::find(&plan);
         Ok(plan)
     }
 }

@@ -14,6 +14,7 @@ pub mod kernels;
 mod memory;
 mod plan;
 mod print;
+mod region;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -22,4 +23,5 @@ pub use error::{PlanError, RunError};
 pub use estimate::Estimate;
 pub use memory::Memory;
 pub use plan::{Constant, Plan, Port, Slot, SlotId, Step};
+pub use region::Region;
 pub use run::{Executor, Mode, Observer};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::memory::Memory;
+use super::region::Region;
 use tautomer_op::AttrValue;
 use tautomer_tensor::{Tensor, Type};
 
@@ -45,6 +46,9 @@ pub struct Plan {
     pub constants: Vec<Constant>,
     /// The calls, each after those it depends on.
     pub steps: Vec<Step>,
+    /// Successive steps that one loop computes.
+    #[serde(default)]
+    pub regions: Vec<Region>,
     /// The results, in order; a tuple becomes one port for each of its elements.
     pub outputs: Vec<Port>,
     /// The memory that a run takes.
@@ -122,8 +126,12 @@ impl Plan {
                     .chain(step.results.iter().copied())
                     .chain(step.frees.iter().copied())
             }));
-        match named.into_iter().find(|&slot| slot >= n) {
-            Some(slot) => Err(format!("slot %{slot} of {n}")),
+        if let Some(slot) = named.into_iter().find(|&slot| slot >= n) {
+            return Err(format!("slot %{slot} of {n}"));
+        }
+        let end = |region: &Region| region.first.saturating_add(region.count);
+        match self.regions.iter().find(|region| region.count == 0 || end(region) > self.steps.len()) {
+            Some(region) => Err(format!("a loop of steps that are not there, from {}", region.first)),
             None => Ok(()),
         }
     }

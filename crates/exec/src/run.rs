@@ -12,7 +12,8 @@ use super::estimate::weights;
 use super::flow;
 use super::join::{self, Finishing, Tail};
 use super::kernels::{self, Buffers, Context, Kept};
-use super::plan::{Plan, Port, Step};
+use super::plan::{Plan, Port, SlotId, Step};
+use super::region::Ready;
 use tautomer_graph::{Datum, Meter, Params, Weights, datum_bytes, evaluate_call};
 use tautomer_op::{AttrValue, Op, OpDef, OpError, Semantics, is_pure, lookup};
 use tautomer_tensor::{Dim, Tensor, Type};
@@ -64,6 +65,8 @@ pub struct Executor {
     fixed: Vec<bool>,
     /// For each step, the later steps that its kernel may do.
     tails: Arc<[Option<Tail>]>,
+    /// For each step, the region that begins with it.
+    regions: Arc<[Option<Ready>]>,
     /// The memory that steps have freed.
     buffers: Arc<Buffers>,
 }
@@ -88,8 +91,13 @@ impl Executor {
         let (kept, fixed) = kept(&plan, &defs);
         let buffers = Arc::new(Buffers::default());
         let tails = join::tails(&plan, &defs).into();
+        let mut regions: Vec<Option<Ready>> = plan.steps.iter().map(|_| None).collect();
+        for region in &plan.regions {
+            regions[region.first] = Some(Ready::new(region.clone()));
+        }
         Ok(Executor {
             plan,
+            regions: regions.into(),
             functions,
             kept,
             fixed,
@@ -290,6 +298,18 @@ impl Executor {
                 operands,
                 source: source.into(),
             };
+            if let (Some(ready), None, Mode::Kernels) = (&self.regions[i], meter, self.mode) {
+                let tensor = |s: SlotId| values[s].as_ref().and_then(Datum::one).cloned();
+                if let Some(results) = ready.run(plan, &self.defs, tensor, &self.buffers) {
+                    let region = i..i + ready.region.count;
+                    let (slots, tensors): (Vec<SlotId>, Vec<Tensor>) = results.into_iter().unzip();
+                    observer(region.end - 1, &plan.steps[region.end - 1], &tensors);
+                    for (slot, value) in slots.into_iter().zip(tensors) {
+                        values[slot] = Some(Datum::One(value));
+                    }
+                    region.for_each(|step| is_done[step] = true);
+                }
+            }
             let mut slots = &step.results;
             let results: Vec<Datum<Tensor>> = if is_done[i] {
                 slots = const { &Vec::new() };
@@ -456,7 +476,7 @@ impl Executor {
 }
 
 /// What each step may keep from one run to the next, and whether all its results are the same in every run.
-fn kept(plan: &Plan, defs: &[&'static OpDef]) -> (Vec<Arc<Kept>>, Vec<bool>) {
+pub(super) fn kept(plan: &Plan, defs: &[&'static OpDef]) -> (Vec<Arc<Kept>>, Vec<bool>) {
     let mut is_fixed = vec![false; plan.slots.len()];
     let params = plan.params.iter().map(|port| port.slot);
     for slot in params.chain(plan.constants.iter().map(|constant| constant.slot)) {

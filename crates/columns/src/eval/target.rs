@@ -178,8 +178,12 @@ impl Validity<'_> {
 /// Writes bits from a row that a tile begins with.
 pub(super) fn write_bits(bytes: &mut [u8], start: usize, rows: usize, words: &[u64]) {
     let bytes = &mut bytes[start / 8..(start + rows).div_ceil(8)];
-    for (bytes, word) in bytes.chunks_mut(8).zip(words) {
-        bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
+    let (whole, rest) = bytes.as_chunks_mut::<8>();
+    for (bytes, word) in whole.iter_mut().zip(words) {
+        *bytes = word.to_le_bytes();
+    }
+    if !rest.is_empty() {
+        rest.copy_from_slice(&words[whole.len()].to_le_bytes()[..rest.len()]);
     }
 }
 

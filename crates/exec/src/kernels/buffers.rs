@@ -49,7 +49,7 @@ impl Buffers {
     }
 
     /// `n` elements with arbitrary values.
-    pub(super) fn take<T: Element>(&self, n: usize) -> Vec<T> {
+    pub(crate) fn take<T: Element>(&self, n: usize) -> Vec<T> {
         let mut out = self.empty(n);
         out.resize(n, T::default());
         out

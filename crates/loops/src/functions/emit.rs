@@ -268,3 +268,34 @@ pub fn saturating(b: &mut Builder, to: Type, x: Value) -> Value {
     let is_nan = b.is_nan(x);
     b.select(is_nan, zero, value)
 }
+
+/// The `f32` that 16 bits mean as a bfloat16.
+///
+/// # Panics
+///
+/// If it is no `U16`.
+pub fn from_bfloat(b: &mut Builder, bits: Value) -> Value {
+    assert!(b.ty(bits) == Type::U16, "16 bits");
+    let wide = b.convert(Type::U32, bits);
+    let wide = b.shift(Shift::Left, wide, 16);
+    b.cast(Type::F32, wide)
+}
+
+/// The bits of the bfloat16 nearest to an `f32`, the even one of two; a NaN stays one.
+///
+/// # Panics
+///
+/// If it is no `f32`.
+pub fn to_bfloat(b: &mut Builder, x: Value) -> Value {
+    let bits = b.cast(Type::U32, x);
+    let (one, most, quiet) = (b.constant(1u32), b.constant(0x7fffu32), b.constant(0x40u32));
+    let high = b.shift(Shift::Right, bits, 16);
+    let odd = b.binary(Binary::And, high, one);
+    let sum = b.add(bits, most);
+    let sum = b.add(sum, odd);
+    let rounded = b.shift(Shift::Right, sum, 16);
+    let nan = b.binary(Binary::Or, high, quiet);
+    let is_nan = b.is_nan(x);
+    let value = b.select(is_nan, nan, rounded);
+    b.convert(Type::U16, value)
+}

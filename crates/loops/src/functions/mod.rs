@@ -24,7 +24,7 @@ mod single;
 mod tests;
 
 pub use double::{cos as cos_f64, exp as exp_f64, ln as ln_f64, sigmoid as sigmoid_f64, sin as sin_f64, tanh as tanh_f64};
-pub use emit::{copysign, cos, erf, exp, ln, pow, saturating, sigmoid, sin, tanh};
+pub use emit::{copysign, cos, erf, exp, from_bfloat, ln, pow, saturating, sigmoid, sin, tanh, to_bfloat};
 pub use scalar::{Double, Single};
 pub(crate) use scalar::{scaled_f32, scaled_f64};
 pub use single::{erf as erf_f32, exp as exp_f32, ln as ln_f32, sigmoid as sigmoid_f32, tanh as tanh_f32};

@@ -151,18 +151,19 @@ impl Assembler {
 
     /// An instruction on mask registers, or between them and a general register (VEX, with two bytes or three).
     pub(super) fn mask(&mut self, code: Code, long: bool, reg: u8, other: u8, last: u8) {
-        self.vex(code, long, reg, other, last >> 3 & 1);
+        self.vex(code, long, reg, other, (last >> 3 & 1, 0));
         self.push(&[0xc0 | (reg & 7) << 3 | (last & 7)]);
     }
 
     /// A move between a mask register and memory.
     pub(super) fn mask_memory(&mut self, code: Code, reg: Mask, place: Memory) {
-        self.vex(code, false, reg.0, 0, place.base.0 >> 3 & 1);
+        let index = place.index.map_or(0, |(index, _)| index.0 >> 3 & 1);
+        self.vex(code, false, reg.0, 0, (place.base.0 >> 3 & 1, index));
         self.memory(reg.0, place);
     }
 
-    fn vex(&mut self, code: Code, long: bool, reg: u8, other: u8, b: u8) {
-        let first = (reg >> 3 & 1 ^ 1) << 7 | 1 << 6 | (b ^ 1) << 5 | code.map;
+    fn vex(&mut self, code: Code, long: bool, reg: u8, other: u8, (b, x): (u8, u8)) {
+        let first = (reg >> 3 & 1 ^ 1) << 7 | (x ^ 1) << 6 | (b ^ 1) << 5 | code.map;
         let second = u8::from(code.wide) << 7 | (!other & 15) << 3 | u8::from(long) << 2 | code.prefix;
         self.push(&[0xc4, first, second, code.opcode]);
     }
@@ -194,13 +195,6 @@ impl Assembler {
     pub(super) fn address(&mut self, to: General, place: Memory) {
         self.rex(to.0, place.index.map_or(0, |(index, _)| index.0), place.base.0);
         self.bytes.push(0x8d);
-        self.memory(to.0, place);
-    }
-
-    /// `to += [place]`.
-    pub(super) fn add_memory(&mut self, to: General, place: Memory) {
-        self.rex(to.0, 0, place.base.0);
-        self.bytes.push(0x03);
         self.memory(to.0, place);
     }
 

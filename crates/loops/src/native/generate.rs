@@ -15,8 +15,10 @@ const ROWS: General = RSI;
 const INDEX: General = RCX;
 const CONSTANTS: General = RDX;
 const SCRATCH: General = RAX;
+/// The index of the byte with the bits of the rows at the index.
+const BIT_INDEX: General = General(15);
 /// Registers for the addresses of inputs and results; those that do not fit are read when they are needed.
-const ADDRESSES: [General; 9] = [
+const ADDRESSES: [General; 8] = [
     General(8),
     General(9),
     General(10),
@@ -25,7 +27,6 @@ const ADDRESSES: [General; 9] = [
     General(12),
     General(13),
     General(14),
-    General(15),
 ];
 /// Registers that a caller expects unchanged, beside the frame's.
 const KEPT: [General; 5] = [RBX, General(12), General(13), General(14), General(15)];
@@ -194,13 +195,12 @@ impl<'a> Generator<'a> {
         self.asm.load(CONSTANTS, Memory::at(ARGUMENTS, ARGUMENT_CONSTANTS));
         self.asm.constant(INDEX, 0);
         let mut free = ADDRESSES.into_iter();
-        let rowwise = |at: usize| {
+        let is_read = |at: usize| {
             let is_input = |instruction: &Instruction| instruction.op == Op::Input(at as u32);
-            self.program.inputs[at] != Type::Bool && self.program.instructions.iter().any(is_input)
+            self.program.instructions.iter().any(is_input)
         };
-        let inputs = (0..self.program.inputs.len()).map(|at| (self.layout.input(at as u32), rowwise(at)));
-        let outputs = self.program.outputs.iter().enumerate();
-        let outputs = outputs.map(|(at, &value)| (self.layout.output(at), self.program.ty(value) != Type::Bool));
+        let inputs = (0..self.program.inputs.len()).map(|at| (self.layout.input(at as u32), is_read(at)));
+        let outputs = (0..self.program.outputs.len()).map(|at| (self.layout.output(at), true));
         for (offset, wanted) in inputs.chain(outputs).collect::<Vec<_>>() {
             let register = if wanted { free.next() } else { None };
             if let Some(register) = register {
@@ -330,6 +330,11 @@ impl<'a> Generator<'a> {
 
     /// Code of the whole program for the groups of a pass.
     fn body(&mut self) {
+        let outputs = self.program.outputs.iter().map(|&value| self.program.ty(value));
+        if self.program.inputs.iter().copied().chain(outputs).any(|ty| ty == Type::Bool) {
+            self.asm.copy(BIT_INDEX, INDEX);
+            self.asm.shift_right(BIT_INDEX, 3);
+        }
         for at in 0..self.program.instructions.len() {
             self.at = at;
             let instruction = self.program.instructions[at];
@@ -411,24 +416,21 @@ impl<'a> Generator<'a> {
     }
 
     /// The address of rows of an input or result; `stream` counts the inputs first.
-    fn rows_at(&mut self, stream: usize, size: usize, copy: usize) -> Memory {
+    fn rows_at(&mut self, stream: usize, ty: Type, copy: usize) -> Memory {
         let base = self.addresses[stream].unwrap_or_else(|| {
             self.asm.load(SCRATCH, Memory::at(ARGUMENTS, 16 + 8 * stream as i32));
             SCRATCH
         });
+        let rows = copy * self.layout.rows;
+        let (index, displacement) = match ty {
+            Type::Bool => ((BIT_INDEX, 0), rows / 8),
+            _ => ((INDEX, ty.size().trailing_zeros() as u8), rows * ty.size()),
+        };
         Memory {
             base,
-            index: Some((INDEX, size.trailing_zeros() as u8)),
-            displacement: (copy * self.layout.rows * size) as i32,
+            index: Some(index),
+            displacement: displacement as i32,
         }
-    }
-
-    /// The address of the bits of rows.
-    fn bits_at(&mut self, offset: i32, copy: usize) -> Memory {
-        self.asm.copy(SCRATCH, INDEX);
-        self.asm.shift_right(SCRATCH, 3);
-        self.asm.add_memory(SCRATCH, Memory::at(ARGUMENTS, offset));
-        Memory::at(SCRATCH, (copy * self.layout.rows / 8) as i32)
     }
 
     /// The register of a number, which is read now if it is not in one.
@@ -445,7 +447,7 @@ impl<'a> Generator<'a> {
         let Instruction { op, ty } = self.program.instructions[value.index()];
         match (op, self.spilled[id]) {
             (Op::Input(input), _) => {
-                let from = Last::Memory(self.rows_at(input as usize, ty.size(), copy));
+                let from = Last::Memory(self.rows_at(input as usize, ty, copy));
                 let (code, length, mask) = self.access(ty, true);
                 self.asm.evex(code, length, to.0, 0, from, mask, mask != NO_MASK);
             }
@@ -493,7 +495,7 @@ impl<'a> Generator<'a> {
         let to = self.mask_for(id);
         match (self.program.instructions[value.index()].op, self.spilled[id]) {
             (Op::Input(input), _) => {
-                let from = self.bits_at(self.layout.input(input), copy);
+                let from = self.rows_at(input as usize, Type::Bool, copy);
                 self.asm.mask_memory(table::mask_load(self.layout.rows), to, from);
             }
             (_, Some(slot)) => self.asm.mask_memory(table::mask_load(64), to, Memory::at(RSP, 64 * slot)),
@@ -533,11 +535,11 @@ impl<'a> Generator<'a> {
             let stream = self.program.inputs.len() + result;
             if ty == Type::Bool {
                 let from = self.truth(value, copy);
-                let to = self.bits_at(self.layout.output(result), copy);
+                let to = self.rows_at(stream, ty, copy);
                 self.asm.mask_memory(table::mask_store(self.layout.rows), from, to);
             } else {
                 let from = self.number(value, copy);
-                let to = Last::Memory(self.rows_at(stream, ty.size(), copy));
+                let to = Last::Memory(self.rows_at(stream, ty, copy));
                 let (code, length, mask) = self.access(ty, false);
                 self.asm.evex(code, length, from.0, 0, to, mask, false);
             }

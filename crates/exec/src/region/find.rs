@@ -1,0 +1,85 @@
+//! Finding regions in a plan.
+
+use tautomer_op::{OpDef, lookup};
+use tautomer_tensor::{Shape, TensorType};
+
+use super::lower::is_elementwise;
+use super::Region;
+use crate::join;
+use crate::plan::{Plan, SlotId};
+use crate::run;
+
+/// The most values that enter or leave a region.
+const MOST_VALUES: usize = 24;
+
+/// The regions of a plan, in order.
+pub(in crate::region) fn shape_of(plan: &Plan, slot: SlotId) -> Option<&Shape> {
+    tensor(plan, slot)?.shape.as_ref()
+}
+
+pub(in crate::region) fn tensor(plan: &Plan, slot: SlotId) -> Option<&TensorType> {
+    plan.slots.get(slot)?.ty.as_tensor()
+}
+
+/// The regions of a plan, in order.
+pub(crate) fn find(plan: &Plan) -> Vec<Region> {
+    let defs: Option<Vec<&'static OpDef>> = plan.steps.iter().map(|step| lookup(&step.op)).collect();
+    let Some(defs) = defs else { return Vec::new() };
+    // What is computed once, or by the kernel of an earlier step, is left to that.
+    let (_, mut taken) = run::kept(plan, &defs);
+    for tail in join::tails(plan, &defs).iter().flatten() {
+        tail.steps.iter().for_each(|&step| taken[step] = true);
+    }
+    let fits: Vec<bool> =
+        (0..plan.steps.len()).map(|at| !taken[at] && is_elementwise(plan, defs[at], &plan.steps[at])).collect();
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < fits.len() {
+        if !fits[at] {
+            at += 1;
+            continue;
+        }
+        let mut end = at + 1;
+        while end < fits.len() && fits[end] && same_shape(plan, at, end) {
+            end += 1;
+        }
+        // A long run is divided, so that its values fit.
+        let mut region = region(plan, at, end - at);
+        while region.inputs.len() + region.outputs.len() > MOST_VALUES && region.count > 1 {
+            region = self::region(plan, at, region.count / 2);
+        }
+        at += region.count;
+        if region.inputs.len() + region.outputs.len() <= MOST_VALUES {
+            out.push(region);
+        }
+    }
+    out
+}
+
+fn same_shape(plan: &Plan, a: usize, b: usize) -> bool {
+    let shape = |at: usize| shape_of(plan, plan.steps[at].results[0]);
+    shape(a) == shape(b)
+}
+
+fn region(plan: &Plan, first: usize, count: usize) -> Region {
+    let steps = first..first + count;
+    let inside = |slot: SlotId| plan.slots[slot].born.is_some_and(|born| steps.contains(&born));
+    let mut inputs: Vec<SlotId> = Vec::new();
+    for &slot in plan.steps[steps.clone()].iter().flat_map(|step| step.operands.iter().flatten()) {
+        if !inside(slot) && !inputs.contains(&slot) {
+            inputs.push(slot);
+        }
+    }
+    let is_needed = |slot: SlotId| {
+        let read = plan.steps.iter().enumerate().filter(|(at, _)| !steps.contains(at));
+        let mut read = read.flat_map(|(_, step)| step.operands.iter().flatten());
+        plan.outputs.iter().any(|port| port.slot == slot) || read.any(|&other| other == slot)
+    };
+    let results = plan.steps[steps.clone()].iter().map(|step| step.results[0]);
+    Region {
+        first,
+        count,
+        inputs,
+        outputs: results.filter(|&slot| is_needed(slot)).collect(),
+    }
+}
