@@ -130,7 +130,11 @@ impl Plan {
             return Err(format!("slot %{slot} of {n}"));
         }
         let end = |region: &Region| region.first.saturating_add(region.count);
-        match self.regions.iter().find(|region| region.count == 0 || end(region) > self.steps.len()) {
+        match self
+            .regions
+            .iter()
+            .find(|region| region.count == 0 || end(region) > self.steps.len())
+        {
             Some(region) => Err(format!("a loop of steps that are not there, from {}", region.first)),
             None => Ok(()),
         }

@@ -76,7 +76,12 @@ impl fmt::Display for Plan {
             if let Some(region) = self.regions.iter().find(|region| region.first == i && region.count > 1) {
                 let steps = i..i + region.count;
                 let ops: Vec<&str> = self.steps[steps].iter().map(|step| step.op.as_str()).collect();
-                writeln!(f, "  one loop for steps {i} to {}: {}", i + region.count - 1, ops.join(", "))?;
+                writeln!(
+                    f,
+                    "  one loop for steps {i} to {}: {}",
+                    i + region.count - 1,
+                    ops.join(", ")
+                )?;
             }
             write!(f, "  {i}: ")?;
             for (k, &slot) in step.results.iter().enumerate() {

@@ -87,7 +87,10 @@ impl Builder {
 
     /// A constant of a type, with these bits.
     pub fn bits(&mut self, ty: Type, bits: u64) -> Value {
-        assert!(ty == Type::Bool || ty.size() == 8 || bits >> (8 * ty.size()) == 0, "bits that {ty:?} has");
+        assert!(
+            ty == Type::Bool || ty.size() == 8 || bits >> (8 * ty.size()) == 0,
+            "bits that {ty:?} has"
+        );
         self.push(Op::Const(bits), ty)
     }
 
@@ -182,14 +185,21 @@ impl Builder {
     /// `a * b + c`, rounded once.
     pub fn fma(&mut self, a: Value, b: Value, c: Value) -> Value {
         let ty = self.ty(a);
-        assert!(ty.is_float() && ty == self.ty(b) && ty == self.ty(c), "products of floats of one type");
+        assert!(
+            ty.is_float() && ty == self.ty(b) && ty == self.ty(c),
+            "products of floats of one type"
+        );
         self.push(Op::Fma(a, b, c), ty)
     }
 
     /// Whether the comparison holds.
     pub fn compare(&mut self, how: Comparison, a: Value, b: Value) -> Value {
         let ty = self.ty(a);
-        assert!(ty != Type::Bool && ty == self.ty(b), "comparison of {ty:?} and {:?}", self.ty(b));
+        assert!(
+            ty != Type::Bool && ty == self.ty(b),
+            "comparison of {ty:?} and {:?}",
+            self.ty(b)
+        );
         self.push(Op::Compare(how, a, b), Type::Bool)
     }
 
@@ -213,7 +223,11 @@ impl Builder {
     /// `a` where `condition` is true, else `b`.
     pub fn select(&mut self, condition: Value, a: Value, b: Value) -> Value {
         let ty = self.ty(a);
-        assert!(self.ty(condition) == Type::Bool && ty == self.ty(b), "a choice between {ty:?} and {:?}", self.ty(b));
+        assert!(
+            self.ty(condition) == Type::Bool && ty == self.ty(b),
+            "a choice between {ty:?} and {:?}",
+            self.ty(b)
+        );
         if a == b {
             return a;
         }
@@ -229,14 +243,20 @@ impl Builder {
     /// A shift of integers by fewer bits than they have.
     pub fn shift(&mut self, how: Shift, a: Value, by: u8) -> Value {
         let ty = self.ty(a);
-        assert!(ty.is_integer() && ty.size() > 1 && usize::from(by) < 8 * ty.size(), "a shift of {ty:?} by {by}");
+        assert!(
+            ty.is_integer() && ty.size() > 1 && usize::from(by) < 8 * ty.size(),
+            "a shift of {ty:?} by {by}"
+        );
         self.push(Op::Shift(how, a, by), ty)
     }
 
     /// The number of another type that is the same, or nearest.
     pub fn convert(&mut self, to: Type, a: Value) -> Value {
         let from = self.ty(a);
-        assert!(from != Type::Bool && to != Type::Bool, "conversion of {from:?} to {to:?}");
+        assert!(
+            from != Type::Bool && to != Type::Bool,
+            "conversion of {from:?} to {to:?}"
+        );
         if from == to {
             return a;
         }
@@ -255,7 +275,10 @@ impl Builder {
     /// The number of a type of the same size with the same bits.
     pub fn cast(&mut self, to: Type, a: Value) -> Value {
         let from = self.ty(a);
-        assert!(from != Type::Bool && from.size() == to.size(), "the bits of {from:?} as {to:?}");
+        assert!(
+            from != Type::Bool && from.size() == to.size(),
+            "the bits of {from:?} as {to:?}"
+        );
         match from == to {
             true => a,
             false => self.push(Op::Cast(a), to),

@@ -127,7 +127,9 @@ tiles!(F32 f32 u32, F64 f64 u64, I8 i8 u8, I16 i16 u16, I32 i32 u32, I64 i64 u64
 /// Numbers of tiles.
 trait Lane: Number + PartialOrd {
     /// The integer with their bits.
-    type Int: std::ops::BitAnd<Output = Self::Int> + std::ops::BitOr<Output = Self::Int> + std::ops::BitXor<Output = Self::Int>;
+    type Int: std::ops::BitAnd<Output = Self::Int>
+        + std::ops::BitOr<Output = Self::Int>
+        + std::ops::BitXor<Output = Self::Int>;
     fn of(tile: &Tile) -> &[Self; TILE];
     fn of_mut(tile: &mut Tile) -> &mut [Self; TILE];
     fn to_int(self) -> Self::Int;
@@ -160,7 +162,14 @@ pub(crate) fn run(program: &Program, rows: usize, inputs: &[Source<'_>], outputs
                 Op::Input(input) => tiles[place].read(&inputs[input as usize], start, count),
                 _ => {
                     let mut out = std::mem::replace(&mut tiles[place], Tile::Bool(Box::new([false; TILE])));
-                    arch.dispatch(Step { program, at, rows: count, out: &mut out, tiles: &tiles, places: &places });
+                    arch.dispatch(Step {
+                        program,
+                        at,
+                        rows: count,
+                        out: &mut out,
+                        tiles: &tiles,
+                        places: &places,
+                    });
                     tiles[place] = out;
                 }
             }
@@ -483,5 +492,9 @@ fn convert(out: &mut Tile, a: &Tile) {
 #[inline(always)]
 fn integer<N>(a: f64, low: f64, high: f64, number: N, otherwise: N) -> N {
     let whole = a.trunc();
-    if whole >= low && whole < high { number } else { otherwise }
+    if whole >= low && whole < high {
+        number
+    } else {
+        otherwise
+    }
 }

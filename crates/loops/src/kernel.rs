@@ -88,13 +88,22 @@ impl Kernel {
     /// If inputs and results are not those of the program, or are too short.
     pub fn run(&self, rows: usize, inputs: &[Source<'_>], outputs: &mut [Sink<'_>]) {
         let program = &self.program;
-        assert!(inputs.len() == program.inputs.len() && outputs.len() == program.outputs.len(), "every input and result");
+        assert!(
+            inputs.len() == program.inputs.len() && outputs.len() == program.outputs.len(),
+            "every input and result"
+        );
         for (at, input) in inputs.iter().enumerate() {
             let needed = if program.is_uniform(at) { 1 } else { rows };
-            assert!(input.ty() == program.inputs[at] && input.rows() >= needed, "input {at} has its type and {needed} rows");
+            assert!(
+                input.ty() == program.inputs[at] && input.rows() >= needed,
+                "input {at} has its type and {needed} rows"
+            );
         }
         for (at, (output, &value)) in outputs.iter().zip(&program.outputs).enumerate() {
-            assert!(output.ty() == program.ty(value) && output.rows() >= rows, "result {at} has its type and {rows} rows");
+            assert!(
+                output.ty() == program.ty(value) && output.rows() >= rows,
+                "result {at} has its type and {rows} rows"
+            );
         }
         match &self.machine {
             Some(machine) => machine.run(rows, inputs, outputs),

@@ -11,7 +11,9 @@ struct Tape<'a>(&'a [u8]);
 
 impl Tape<'_> {
     fn next(&mut self) -> usize {
-        let Some((&first, rest)) = self.0.split_first() else { return 0 };
+        let Some((&first, rest)) = self.0.split_first() else {
+            return 0;
+        };
         self.0 = rest;
         first.into()
     }
@@ -43,7 +45,10 @@ fn value(b: &mut Builder, tape: &mut Tape<'_>, values: &[Value], ty: Type) -> Va
         Type::Bool => b.truth(pick.is_multiple_of(2)),
         Type::F32 => b.constant(tape.of(&[0.0f32, -0.0, 1.0, -2.5, 1e30, 0.1, f32::INFINITY])),
         Type::F64 => b.constant(tape.of(&[0.0f64, -0.0, 1.0, -2.5, 1e300, 0.1, f64::NEG_INFINITY])),
-        _ => b.bits(ty, (tape.next() as u64).wrapping_mul(0x0123_4567_89ab_cdef) >> (64 - 8 * ty.size())),
+        _ => b.bits(
+            ty,
+            (tape.next() as u64).wrapping_mul(0x0123_4567_89ab_cdef) >> (64 - 8 * ty.size()),
+        ),
     }
 }
 
@@ -72,13 +77,25 @@ fn step(b: &mut Builder, tape: &mut Tape<'_>, values: &[Value]) -> Value {
             b.shift(how, x, by as u8)
         }
         6 if ty.is_float() => {
-            let all = [Unary::Sqrt, Unary::Round, Unary::Floor, Unary::Ceil, Unary::Trunc, Unary::Abs];
+            let all = [
+                Unary::Sqrt,
+                Unary::Round,
+                Unary::Floor,
+                Unary::Ceil,
+                Unary::Trunc,
+                Unary::Abs,
+            ];
             b.unary(tape.of(&all), x)
         }
         6 => b.unary(Unary::Abs, x),
         7 => b.neg(x),
         8 | 9 => {
-            let how = [Comparison::Equal, Comparison::NotEqual, Comparison::Less, Comparison::LessOrEqual];
+            let how = [
+                Comparison::Equal,
+                Comparison::NotEqual,
+                Comparison::Less,
+                Comparison::LessOrEqual,
+            ];
             b.compare(tape.of(&how), x, y)
         }
         10 => {
@@ -230,8 +247,17 @@ fn results(kernel: &Kernel, rows: usize, given: &Rows) -> Vec<Vec<String>> {
     // Numbers after the last row are not touched.
     let mut filled = Rng(99);
     let untouched: Vec<Rows> = types.iter().map(|_| Rows::new(&mut filled, rows + 9)).collect();
-    for ((out, before), &ty) in out.iter().zip(&untouched).zip(&types).filter(|(_, ty)| **ty != Type::Bool) {
-        assert_eq!(out.texts(ty, rows + 9)[rows..], before.texts(ty, rows + 9)[rows..], "beyond the last row");
+    for ((out, before), &ty) in out
+        .iter()
+        .zip(&untouched)
+        .zip(&types)
+        .filter(|(_, ty)| **ty != Type::Bool)
+    {
+        assert_eq!(
+            out.texts(ty, rows + 9)[rows..],
+            before.texts(ty, rows + 9)[rows..],
+            "beyond the last row"
+        );
     }
     out.iter().zip(&types).map(|(out, &ty)| out.texts(ty, rows)).collect()
 }

@@ -155,7 +155,16 @@ pub(super) struct Code {
 impl Code {
     /// The loop that computes all results, if there is nothing else to do.
     pub(super) fn only_loop(&self) -> Option<&LoopCode> {
-        let [Step { work: Work::Loop(code), outs, .. }] = &self.steps[..] else { return None };
+        let [
+            Step {
+                work: Work::Loop(code),
+                outs,
+                ..
+            },
+        ] = &self.steps[..]
+        else {
+            return None;
+        };
         let once = |reg: &Reg| self.results.iter().filter(|result| *result == reg).count() == 1;
         let all = outs.len() == self.results.len() && outs.iter().all(once);
         all.then_some(code)

@@ -11,9 +11,7 @@ use arrow_schema::{DataType, Schema};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::code::{
-    Code, ColumnCode, Constant, LoopCode, Output, Place, Prepared, Reg, Register, Step, Variant, Work,
-};
+use super::code::{Code, ColumnCode, Constant, LoopCode, Output, Place, Prepared, Reg, Register, Step, Variant, Work};
 use super::form::{Form, form, quotient};
 use super::lane::{Lane, scalar_of};
 use super::lower::{Input, Lowered, Lowering, Regs, Valid, type_of};
@@ -36,7 +34,10 @@ pub(super) fn compile(
     }
     for at in (0..count).rev().filter(|&at| constants[at].is_none()) {
         if needed[at] {
-            program.uses(NodeId(at as u32)).iter().for_each(|of| needed[of.index()] = true);
+            program
+                .uses(NodeId(at as u32))
+                .iter()
+                .for_each(|of| needed[of.index()] = true);
         }
     }
     let mut compiler = Compiler {
@@ -49,7 +50,10 @@ pub(super) fn compile(
         forms: vec![None; count],
         stages: vec![0; count],
     };
-    let nodes: Vec<NodeId> = (0..count).filter(|&at| needed[at]).map(|at| NodeId(at as u32)).collect();
+    let nodes: Vec<NodeId> = (0..count)
+        .filter(|&at| needed[at])
+        .map(|at| NodeId(at as u32))
+        .collect();
     compiler.classify(&nodes);
     compiler.steps(&nodes, roots);
     compiler.code.results = roots.iter().map(|&root| compiler.reg(root)).collect();
@@ -265,14 +269,18 @@ impl Compiler<'_> {
                 }
             }
             let args: SmallVec<[Lowered; 3]> = uses.iter().map(|of| known[of].clone()).collect();
-            let Some(form) = &self.forms[id.index()] else { unreachable!("what loops compute has a form") };
+            let Some(form) = &self.forms[id.index()] else {
+                unreachable!("what loops compute has a form")
+            };
             debug_assert_eq!(self.stages[id.index()], stage);
             let lowered = to.node(form, self.lane(id), &args);
             known.insert(id, lowered);
         }
         let (mut outputs, mut strict) = (Vec::new(), Vec::new());
         for &id in kept {
-            let Some(reg) = self.registers[id.index()] else { unreachable!("registers are made first") };
+            let Some(reg) = self.registers[id.index()] else {
+                unreachable!("registers are made first")
+            };
             let Lowered { value, valid, failed } = known[&id].clone();
             to.builder.output(value);
             outputs.push(Output::Values(reg));
@@ -315,15 +323,25 @@ impl Compiler<'_> {
                 true => Valid::In(Regs::new()),
                 false => Valid::Bits(to.builder.truth(false)),
             };
-            return Lowered { value, valid, failed: None };
+            return Lowered {
+                value,
+                valid,
+                failed: None,
+            };
         }
-        let Some(reg) = self.registers[id.index()] else { unreachable!("what a loop reads is computed before") };
+        let Some(reg) = self.registers[id.index()] else {
+            unreachable!("what a loop reads is computed before")
+        };
         let ty = lane.map_or(tautomer_loops::Type::Bool, type_of);
         let value = to.input(Input::Values(reg), ty);
         let fails = nulls && !self.is_read(id);
         Lowered {
             value,
-            valid: Valid::In(if nulls { [reg].into_iter().collect() } else { Regs::new() }),
+            valid: Valid::In(if nulls {
+                [reg].into_iter().collect()
+            } else {
+                Regs::new()
+            }),
             failed: fails.then(|| to.input(Input::Failed(reg), tautomer_loops::Type::Bool)),
         }
     }
@@ -344,7 +362,9 @@ impl Compiler<'_> {
         let mut free: FxHashMap<Lane, Vec<u32>> = FxHashMap::default();
         for (at, step) in code.steps.iter().enumerate() {
             for out in &step.outs {
-                let Some(lane) = Lane::of(code.registers[out.index()].ty) else { continue };
+                let Some(lane) = Lane::of(code.registers[out.index()].ty) else {
+                    continue;
+                };
                 let used = results.get(out).map_or(&[][..], |used| used.as_slice());
                 code.registers[out.index()].place = match used {
                     &[result] if last[out.index()] == 0 => Place::Result(result as u32),

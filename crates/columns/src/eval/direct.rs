@@ -31,7 +31,11 @@ impl Direct<'_> {
     pub(super) fn run(&self, rows: usize, sinks: &mut [Out<'_>]) -> Result<(), (usize, usize, usize)> {
         let arrays = &self.columns.arrays;
         let has_nulls = arrays.iter().any(|array| array.null_count() > 0);
-        let variant = if has_nulls { &self.loop_code.nullable } else { &self.loop_code.plain };
+        let variant = if has_nulls {
+            &self.loop_code.nullable
+        } else {
+            &self.loop_code.plain
+        };
         let kernel = variant.code.kernel();
         let words = BLOCK.min(rows).div_ceil(64);
         let is_given = |input: &&Input| !matches!(input, Input::Values(reg) if self.lane(*reg).is_some());
@@ -43,20 +47,26 @@ impl Direct<'_> {
             let count = BLOCK.min(rows - start);
             let mut next = given.iter_mut();
             for input in variant.inputs.iter().filter(is_given) {
-                let Some(to) = next.next() else { unreachable!("each has its bits") };
+                let Some(to) = next.next() else {
+                    unreachable!("each has its bits")
+                };
                 self.read(input, start, count, to);
             }
             let mut next = given.iter();
-            let sources: SmallVec<[Source<'_>; 8]> = variant.inputs.iter().map(|input| {
-                let numbers = match input {
-                    Input::Values(reg) => self.columns.values[self.column(*reg)].as_ref(),
-                    _ => None,
-                };
-                match (numbers, &mut next) {
-                    (Some(values), _) => values.source(start, count),
-                    (None, bits) => Source::Bool(bits.next().map_or(&[], |bits| bits)),
-                }
-            }).collect();
+            let sources: SmallVec<[Source<'_>; 8]> = variant
+                .inputs
+                .iter()
+                .map(|input| {
+                    let numbers = match input {
+                        Input::Values(reg) => self.columns.values[self.column(*reg)].as_ref(),
+                        _ => None,
+                    };
+                    match (numbers, &mut next) {
+                        (Some(values), _) => values.source(start, count),
+                        (None, bits) => Source::Bool(bits.next().map_or(&[], |bits| bits)),
+                    }
+                })
+                .collect();
             {
                 let mut buffers: SmallVec<[Option<Sink<'_>>; 4]> =
                     sinks.iter_mut().map(|sink| sink.numbers(start, count)).collect();
@@ -111,7 +121,9 @@ impl Direct<'_> {
         let mut first = true;
         for reg in regs {
             let array = &self.columns.arrays[self.column(*reg)];
-            let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) else { continue };
+            let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) else {
+                continue;
+            };
             match std::mem::take(&mut first) {
                 true => each_word(nulls.inner(), start, rows, to, |to, word| *to = word),
                 false => each_word(nulls.inner(), start, rows, to, |to, word| *to &= word),

@@ -87,7 +87,9 @@ pub(super) enum Form {
 /// Integers, and whether the remainder is wanted: the only operation of a loop that can fail.
 pub(super) fn quotient(program: &Program, id: NodeId, options: &Options) -> Option<(Lane, bool)> {
     let node = program.get(id);
-    let Kind::Call(function, args) = &node.kind else { return None };
+    let Kind::Call(function, args) = &node.kind else {
+        return None;
+    };
     let [a, b] = args[..] else { return None };
     let ty = program.get(a).ty;
     let fits = matches!(ty, Type::Int32 | Type::Int64) && ty == program.get(b).ty && ty == node.ty;
@@ -164,7 +166,14 @@ fn pair(ty: Type, result: Type, function: &crate::function::Function, options: &
     }
     Lane::of(ty)?;
     let total = ty.is_float() && options.float_order == FloatOrder::Total;
-    let compare = |how, opposite, swapped| Some(Form::Compare { how, opposite, swapped, total });
+    let compare = |how, opposite, swapped| {
+        Some(Form::Compare {
+            how,
+            opposite,
+            swapped,
+            total,
+        })
+    };
     let two = |two| Some(Form::Two(two));
     let integer = matches!(ty, Type::Int32 | Type::Int64);
     let adds = ty.is_float() || integer && options.overflow == Overflow::Wrap;

@@ -173,7 +173,11 @@ impl Lowering {
         // `false` decides `and`, `true` decides `or`.
         let mut decides = |side: &Lowered| {
             let valid = self.bits(&side.valid);
-            let bits = if is_and { self.builder.not(side.value) } else { side.value };
+            let bits = if is_and {
+                self.builder.not(side.value)
+            } else {
+                side.value
+            };
             match valid {
                 None => bits,
                 Some(valid) => self.builder.binary(Binary::And, bits, valid),
@@ -207,7 +211,15 @@ impl Lowering {
                 Some(lane) => convert(b, type_of(lane), a),
                 None => unreachable!("conversions are of numbers"),
             },
-            (Form::Compare { how, opposite, swapped, total }, &[x, y]) => {
+            (
+                Form::Compare {
+                    how,
+                    opposite,
+                    swapped,
+                    total,
+                },
+                &[x, y],
+            ) => {
                 let (x, y) = if *swapped { (y, x) } else { (x, y) };
                 let (x, y) = if *total { (key(b, x), key(b, y)) } else { (x, y) };
                 let holds = b.compare(*how, x, y);
@@ -337,7 +349,11 @@ fn convert(b: &mut Builder, to: tautomer_loops::Type, a: Value) -> Value {
 fn key(b: &mut Builder, a: Value) -> Value {
     use tautomer_loops::Type;
     let ty = b.ty(a);
-    let (int, top) = if ty == Type::F32 { (Type::I32, 31) } else { (Type::I64, 63) };
+    let (int, top) = if ty == Type::F32 {
+        (Type::I32, 31)
+    } else {
+        (Type::I64, 63)
+    };
     let (zero, none) = (b.float(ty, 0.0), b.bits(int, 0));
     let is_zero = b.compare(Comparison::Equal, a, zero);
     let bits = b.cast(int, a);

@@ -187,8 +187,14 @@ impl Machine {
     ) -> Result<(), Diagnostics> {
         let columns = self.columns(batch);
         if let Some(loop_code) = self.code.only_loop() {
-            let direct = Direct { code: &self.code, loop_code, columns: &columns };
-            return direct.run(batch.num_rows(), sinks).map_err(|(at, start, rows)| no_validity(at, start, rows));
+            let direct = Direct {
+                code: &self.code,
+                loop_code,
+                columns: &columns,
+            };
+            return direct
+                .run(batch.num_rows(), sinks)
+                .map_err(|(at, start, rows)| no_validity(at, start, rows));
         }
         let pooled = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut memory = pooled.unwrap_or_else(|| Memory::new(&self.code, self.nodes.program.nodes().len()));
@@ -285,7 +291,10 @@ impl Machine {
                 To::Values(_) if matches!(register.place, Place::Result(_)) => {}
                 To::Values(_) => runner.copy_out(memory, *reg, sink),
             }
-            if !sink.validity.write(start, count, memory.valid[reg.index()].as_ref().map(|words| &words[..])) {
+            if !sink
+                .validity
+                .write(start, count, memory.valid[reg.index()].as_ref().map(|words| &words[..]))
+            {
                 return Err(no_validity(at, start, count));
             }
         }

@@ -168,7 +168,9 @@ impl Runner<'_> {
         let step = &self.code.steps[at];
         match &step.work {
             Work::Loop(code) => self.looped(code, &step.outs, &step.inputs, memory, sinks),
-            Work::Quotient(lane, remainder, args) => self.quotient(*lane, *remainder, *args, step.outs[0], memory, sinks),
+            Work::Quotient(lane, remainder, args) => {
+                self.quotient(*lane, *remainder, *args, step.outs[0], memory, sinks)
+            }
             Work::Arrays => unreachable!("arrays are computed by their node"),
         }
     }
@@ -177,7 +179,11 @@ impl Runner<'_> {
     fn looped(&self, code: &LoopCode, outs: &[Reg], inputs: &[Reg], memory: &mut Memory, sinks: &mut [Sink<'_>]) {
         let Rows { start, count } = self.rows;
         let clear = |reg: &Reg| memory.valid[reg.index()].is_none() && memory.failed[reg.index()].is_none();
-        let variant = if inputs.iter().all(clear) { &code.plain } else { &code.nullable };
+        let variant = if inputs.iter().all(clear) {
+            &code.plain
+        } else {
+            &code.nullable
+        };
         // Taken from the memory, which the inputs are read from.
         let mut tiles: SmallVec<[(u32, Tile); 4]> = SmallVec::new();
         for out in outs {
@@ -190,8 +196,9 @@ impl Runner<'_> {
         {
             let words = self.words_of(&variant.inputs, memory);
             let sources = variant.inputs.iter().zip(&words);
-            let sources: SmallVec<[loops::Source<'_>; 8]> =
-                sources.map(|(input, words)| self.source(input, words, memory)).collect();
+            let sources: SmallVec<[loops::Source<'_>; 8]> = sources
+                .map(|(input, words)| self.source(input, words, memory))
+                .collect();
             let mut buffers: SmallVec<[Option<loops::Sink<'_>>; 4]> =
                 sinks.iter_mut().map(|sink| sink.numbers(start, count)).collect();
             let mut slots: SmallVec<[(u32, Option<&mut Tile>); 4]> =
@@ -221,7 +228,9 @@ impl Runner<'_> {
             (memory.valid[out.index()], memory.failed[out.index()]) = (None, None);
         }
         for (reg, regs) in &variant.strict {
-            memory.valid[reg.index()] = regs.iter().fold(None, |valid, of| both(valid, &memory.valid[of.index()]));
+            memory.valid[reg.index()] = regs
+                .iter()
+                .fold(None, |valid, of| both(valid, &memory.valid[of.index()]));
         }
         for (output, truths) in variant.outputs.iter().zip(truths) {
             match output {
@@ -237,7 +246,9 @@ impl Runner<'_> {
         let words = inputs.iter().map(|input| match input {
             Input::Values(reg) => memory.bits[reg.index()],
             Input::Valid(regs) => {
-                let valid = regs.iter().fold(None, |valid, of| both(valid, &memory.valid[of.index()]));
+                let valid = regs
+                    .iter()
+                    .fold(None, |valid, of| both(valid, &memory.valid[of.index()]));
                 valid.unwrap_or([!0; _])
             }
             Input::Failed(reg) => memory.failed[reg.index()].unwrap_or([0; _]),

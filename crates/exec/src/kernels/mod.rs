@@ -1,7 +1,8 @@
 //! Fast implementations of operators, each tested against the reference semantics.
 //!
 //! A kernel computes what the operator's definition says; it may reassociate sums, and it may decline a call, which is
-//! then computed by the reference semantics. The library's only `unsafe` code is here, each block with a justification.
+//! then computed by the reference semantics. The `unsafe` code of this crate is here, each block with a
+//! justification.
 //!
 //! Loops over `f32` are compiled for several instruction sets, one of which is chosen at run time. They use no fused
 //! multiply-add, so elementwise results are the same on every machine.

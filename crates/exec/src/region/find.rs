@@ -3,8 +3,8 @@
 use tautomer_op::{OpDef, lookup};
 use tautomer_tensor::{Shape, TensorType};
 
-use super::lower::is_elementwise;
 use super::Region;
+use super::lower::is_elementwise;
 use crate::join;
 use crate::plan::{Plan, SlotId};
 use crate::run;
@@ -12,12 +12,16 @@ use crate::run;
 /// The most values that enter or leave a region.
 const MOST_VALUES: usize = 24;
 
-/// The regions of a plan, in order.
-pub(in crate::region) fn shape_of(plan: &Plan, slot: SlotId) -> Option<&Shape> {
+/// The most steps of a region: longer code would not stay in the instruction cache, or in registers.
+const MOST_STEPS: usize = 48;
+
+/// The shape of a value, if its rank is known.
+fn shape_of(plan: &Plan, slot: SlotId) -> Option<&Shape> {
     tensor(plan, slot)?.shape.as_ref()
 }
 
-pub(in crate::region) fn tensor(plan: &Plan, slot: SlotId) -> Option<&TensorType> {
+/// The type of a value, if it is a tensor.
+pub(super) fn tensor(plan: &Plan, slot: SlotId) -> Option<&TensorType> {
     plan.slots.get(slot)?.ty.as_tensor()
 }
 
@@ -30,8 +34,10 @@ pub(crate) fn find(plan: &Plan) -> Vec<Region> {
     for tail in join::tails(plan, &defs).iter().flatten() {
         tail.steps.iter().for_each(|&step| taken[step] = true);
     }
-    let fits: Vec<bool> =
-        (0..plan.steps.len()).map(|at| !taken[at] && is_elementwise(plan, defs[at], &plan.steps[at])).collect();
+    let fits: Vec<bool> = (0..plan.steps.len())
+        .map(|at| !taken[at] && is_elementwise(plan, defs[at], &plan.steps[at]))
+        .collect();
+    let last = last_uses(plan);
     let mut out = Vec::new();
     let mut at = 0;
     while at < fits.len() {
@@ -40,13 +46,13 @@ pub(crate) fn find(plan: &Plan) -> Vec<Region> {
             continue;
         }
         let mut end = at + 1;
-        while end < fits.len() && fits[end] && same_shape(plan, at, end) {
+        while end < fits.len().min(at + MOST_STEPS) && fits[end] && same_shape(plan, at, end) {
             end += 1;
         }
         // A long run is divided, so that its values fit.
-        let mut region = region(plan, at, end - at);
+        let mut region = region(plan, &last, at, end - at);
         while region.inputs.len() + region.outputs.len() > MOST_VALUES && region.count > 1 {
-            region = self::region(plan, at, region.count / 2);
+            region = self::region(plan, &last, at, region.count / 2);
         }
         at += region.count;
         if region.inputs.len() + region.outputs.len() <= MOST_VALUES {
@@ -61,25 +67,33 @@ fn same_shape(plan: &Plan, a: usize, b: usize) -> bool {
     shape(a) == shape(b)
 }
 
-fn region(plan: &Plan, first: usize, count: usize) -> Region {
+/// The last step that reads each slot, or beyond all steps for results.
+fn last_uses(plan: &Plan) -> Vec<usize> {
+    let mut last = vec![0; plan.slots.len()];
+    for (at, step) in plan.steps.iter().enumerate() {
+        step.operands.iter().flatten().for_each(|&slot| last[slot] = at);
+    }
+    plan.outputs.iter().for_each(|port| last[port.slot] = plan.steps.len());
+    last
+}
+
+fn region(plan: &Plan, last: &[usize], first: usize, count: usize) -> Region {
     let steps = first..first + count;
     let inside = |slot: SlotId| plan.slots[slot].born.is_some_and(|born| steps.contains(&born));
     let mut inputs: Vec<SlotId> = Vec::new();
-    for &slot in plan.steps[steps.clone()].iter().flat_map(|step| step.operands.iter().flatten()) {
+    for &slot in plan.steps[steps.clone()]
+        .iter()
+        .flat_map(|step| step.operands.iter().flatten())
+    {
         if !inside(slot) && !inputs.contains(&slot) {
             inputs.push(slot);
         }
     }
-    let is_needed = |slot: SlotId| {
-        let read = plan.steps.iter().enumerate().filter(|(at, _)| !steps.contains(at));
-        let mut read = read.flat_map(|(_, step)| step.operands.iter().flatten());
-        plan.outputs.iter().any(|port| port.slot == slot) || read.any(|&other| other == slot)
-    };
     let results = plan.steps[steps.clone()].iter().map(|step| step.results[0]);
     Region {
         first,
         count,
         inputs,
-        outputs: results.filter(|&slot| is_needed(slot)).collect(),
+        outputs: results.filter(|&slot| last[slot] >= steps.end).collect(),
     }
 }

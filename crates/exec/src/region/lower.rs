@@ -53,7 +53,9 @@ pub(super) fn is_elementwise(plan: &Plan, def: &'static OpDef, step: &Step) -> b
         let Some(ty) = tensor(plan, *slot) else { return false };
         operands.push(input(&mut b, ty.dtype, false));
     }
-    let Some(value) = call(&mut b, plan, def, step, &operands) else { return false };
+    let Some(value) = call(&mut b, plan, def, step, &operands) else {
+        return false;
+    };
     tensor(plan, result).is_some_and(|ty| ty.dtype == value.dtype)
 }
 
@@ -67,7 +69,11 @@ pub(super) fn program(plan: &Plan, defs: &[&'static OpDef], region: &Region, uni
     }
     for at in region.first..region.first + region.count {
         let step = &plan.steps[at];
-        let operands: Option<Vec<Typed>> = step.operands.iter().map(|slot| values.get(&(*slot)?).copied()).collect();
+        let operands: Option<Vec<Typed>> = step
+            .operands
+            .iter()
+            .map(|slot| values.get(&(*slot)?).copied())
+            .collect();
         let value = call(&mut b, plan, defs[at], step, &operands?)?;
         let value = rounded(&mut b, value);
         values.insert(step.results[0], value);
@@ -127,7 +133,10 @@ fn call(b: &mut Builder, plan: &Plan, def: &'static OpDef, step: &Step, operands
     match operands {
         [condition, x, y] if def.name == "where" => {
             let fits = condition.dtype == DType::Bool && x.dtype == y.dtype;
-            return fits.then(|| Typed { value: b.select(condition.value, x.value, y.value), dtype: x.dtype });
+            return fits.then(|| Typed {
+                value: b.select(condition.value, x.value, y.value),
+                dtype: x.dtype,
+            });
         }
         _ if operands.iter().any(|operand| operand.dtype != dtype) => return None,
         _ => {}
@@ -138,7 +147,10 @@ fn call(b: &mut Builder, plan: &Plan, def: &'static OpDef, step: &Step, operands
     if let [x, y] = operands
         && let Some(value) = comparison(b, def.name, x.value, y.value)
     {
-        return Some(Typed { value, dtype: DType::Bool });
+        return Some(Typed {
+            value,
+            dtype: DType::Bool,
+        });
     }
     let x = first.value;
     match (def.name, operands) {
@@ -147,8 +159,12 @@ fn call(b: &mut Builder, plan: &Plan, def: &'static OpDef, step: &Step, operands
         ("mul", [_, y]) => is(b.mul(x, y.value)),
         ("div", [_, y]) if is_float(dtype) => is(b.div(x, y.value)),
         ("sum", [..]) => is(operands[1..].iter().fold(x, |sum, next| b.add(sum, next.value))),
-        ("max", [..]) => is(operands[1..].iter().fold(x, |most, next| extreme(b, Binary::Max, most, next.value))),
-        ("min", [..]) => is(operands[1..].iter().fold(x, |least, next| extreme(b, Binary::Min, least, next.value))),
+        ("max", [..]) => is(operands[1..]
+            .iter()
+            .fold(x, |most, next| extreme(b, Binary::Max, most, next.value))),
+        ("min", [..]) => is(operands[1..]
+            .iter()
+            .fold(x, |least, next| extreme(b, Binary::Min, least, next.value))),
         ("prelu", [_, slope]) if is_float(dtype) => {
             let bent = b.mul(slope.value, x);
             is(below_zero(b, x, bent))
@@ -205,7 +221,10 @@ fn truth(b: &mut Builder, name: &str, operands: &[Typed]) -> Option<Typed> {
         ("not", [x]) => b.not(x.value),
         _ => return None,
     };
-    Some(Typed { value, dtype: DType::Bool })
+    Some(Typed {
+        value,
+        dtype: DType::Bool,
+    })
 }
 
 fn comparison(b: &mut Builder, name: &str, x: Value, y: Value) -> Option<Value> {
@@ -248,7 +267,12 @@ fn power(b: &mut Builder, exponent: Option<f64>, x: Value, y: Value) -> Value {
 /// A number among the attributes.
 fn number(def: &OpDef, step: &Step, name: &str) -> Option<f64> {
     match def.attr_in(&step.attrs, name) {
-        AttrValue::None => def.attrs.iter().find(|attr| attr.name == name)?.default_value()?.as_float(),
+        AttrValue::None => def
+            .attrs
+            .iter()
+            .find(|attr| attr.name == name)?
+            .default_value()?
+            .as_float(),
         value => value.as_float(),
     }
 }
@@ -289,7 +313,10 @@ fn function(b: &mut Builder, def: &'static OpDef, step: &Step, x: Value) -> Opti
             b.mul(x, part)
         }
         "hard_sigmoid" => {
-            let (slope, offset) = (b.float(ty, number(def, step, "alpha")?), b.float(ty, number(def, step, "beta")?));
+            let (slope, offset) = (
+                b.float(ty, number(def, step, "alpha")?),
+                b.float(ty, number(def, step, "beta")?),
+            );
             let line = b.mul(slope, x);
             let line = b.add(line, offset);
             between(b, line, 0.0, 1.0)
@@ -300,7 +327,11 @@ fn function(b: &mut Builder, def: &'static OpDef, step: &Step, x: Value) -> Opti
             below_zero(b, x, bent)
         }
         "elu" => {
-            let (scale, one, power) = (b.float(ty, number(def, step, "alpha")?), b.float(ty, 1.0), functions::exp(b, x));
+            let (scale, one, power) = (
+                b.float(ty, number(def, step, "alpha")?),
+                b.float(ty, 1.0),
+                functions::exp(b, x),
+            );
             let less = b.sub(power, one);
             let bent = b.mul(scale, less);
             below_zero(b, x, bent)

@@ -178,7 +178,10 @@ struct Nest {
 /// operand moves through both as through one. `None` if the shapes do not fit.
 fn nest(shape: &[usize], operands: &[&[usize]]) -> Option<Nest> {
     let mut next: Vec<usize> = vec![1; operands.len()];
-    let mut out = Nest { sizes: Vec::new(), strides: Vec::new() };
+    let mut out = Nest {
+        sizes: Vec::new(),
+        strides: Vec::new(),
+    };
     for (from_end, &size) in shape.iter().rev().enumerate() {
         let mut strides = Vec::with_capacity(operands.len());
         for (operand, next) in operands.iter().zip(&mut next) {
@@ -196,9 +199,7 @@ fn nest(shape: &[usize], operands: &[&[usize]]) -> Option<Nest> {
             continue;
         }
         let joins = match (out.sizes.last(), out.strides.last()) {
-            (Some(&inner), Some(before)) => {
-                before.iter().zip(&strides).all(|(&before, &now)| now == before * inner)
-            }
+            (Some(&inner), Some(before)) => before.iter().zip(&strides).all(|(&before, &now)| now == before * inner),
             _ => false,
         };
         match (joins, out.sizes.last_mut()) {
@@ -209,7 +210,10 @@ fn nest(shape: &[usize], operands: &[&[usize]]) -> Option<Nest> {
             }
         }
     }
-    if operands.iter().any(|operand| operand.len() > shape.len() && operand[..operand.len() - shape.len()].iter().any(|&n| n != 1)) {
+    if operands
+        .iter()
+        .any(|operand| operand.len() > shape.len() && operand[..operand.len() - shape.len()].iter().any(|&n| n != 1))
+    {
         return None;
     }
     if out.sizes.is_empty() {
@@ -255,7 +259,12 @@ impl Ready {
         value: impl Fn(SlotId) -> Option<Tensor>,
         buffers: &Buffers,
     ) -> Option<Vec<(SlotId, Tensor)>> {
-        let inputs: Vec<Tensor> = self.region.inputs.iter().map(|&slot| value(slot)).collect::<Option<_>>()?;
+        let inputs: Vec<Tensor> = self
+            .region
+            .inputs
+            .iter()
+            .map(|&slot| value(slot))
+            .collect::<Option<_>>()?;
         for (input, &slot) in inputs.iter().zip(&self.region.inputs) {
             if tensor(plan, slot)?.dtype != input.dtype() {
                 return None;
@@ -265,7 +274,12 @@ impl Ready {
         let shape = broadcast(&shapes)?;
         // All results have the same shape, by their types; a known one must be this.
         let known = tensor(plan, *self.region.outputs.first()?)?.shape.as_ref()?;
-        if known.len() != shape.len() || known.iter().zip(&shape).any(|(dim, &size)| dim.as_const().is_some_and(|n| n != size as i64)) {
+        if known.len() != shape.len()
+            || known
+                .iter()
+                .zip(&shape)
+                .any(|(dim, &size)| dim.as_const().is_some_and(|n| n != size as i64))
+        {
             return None;
         }
         let nest = nest(&shape, &shapes)?;
@@ -279,10 +293,16 @@ impl Ready {
         let kernel = self.kernel(plan, defs, uniform)?;
         let given: Vec<Given<'_>> = inputs.iter().map(Given::of).collect::<Option<_>>()?;
         let total = rows * calls;
-        let dtypes: Vec<DType> =
-            self.region.outputs.iter().map(|&slot| tensor(plan, slot).map(|ty| ty.dtype)).collect::<Option<_>>()?;
-        let mut made: Vec<Made> =
-            dtypes.iter().map(|&dtype| Made::new(dtype, total, buffers)).collect::<Option<_>>()?;
+        let dtypes: Vec<DType> = self
+            .region
+            .outputs
+            .iter()
+            .map(|&slot| tensor(plan, slot).map(|ty| ty.dtype))
+            .collect::<Option<_>>()?;
+        let mut made: Vec<Made> = dtypes
+            .iter()
+            .map(|&dtype| Made::new(dtype, total, buffers))
+            .collect::<Option<_>>()?;
         if total > 0 {
             let mut at = vec![0; outer.len()];
             let mut offsets = vec![0; given.len()];
@@ -299,7 +319,9 @@ impl Ready {
             }
         }
         let results = self.region.outputs.iter().zip(made).zip(dtypes);
-        results.map(|((&slot, made), dtype)| Some((slot, made.into_tensor(dtype, &shape)?))).collect()
+        results
+            .map(|((&slot, made), dtype)| Some((slot, made.into_tensor(dtype, &shape)?)))
+            .collect()
     }
 
     fn kernel(&self, plan: &Plan, defs: &[&'static OpDef], uniform: Vec<bool>) -> Option<Arc<Kernel>> {
@@ -318,7 +340,11 @@ impl Ready {
 fn advance(at: &mut [usize], sizes: &[usize], strides: &[Vec<usize>], offsets: &mut [usize]) {
     for dim in (0..sizes.len()).rev() {
         at[dim] += 1;
-        let back = if at[dim] == sizes[dim] { std::mem::take(&mut at[dim]) } else { 0 };
+        let back = if at[dim] == sizes[dim] {
+            std::mem::take(&mut at[dim])
+        } else {
+            0
+        };
         for (offset, stride) in offsets.iter_mut().zip(&strides[dim]) {
             // One step on, or all steps back.
             *offset = *offset + stride - back * stride;

@@ -13,7 +13,9 @@ struct Tape<'a>(&'a [u8]);
 
 impl Tape<'_> {
     fn next(&mut self) -> usize {
-        let Some((&first, rest)) = self.0.split_first() else { return 0 };
+        let Some((&first, rest)) = self.0.split_first() else {
+            return 0;
+        };
         self.0 = rest;
         first.into()
     }
@@ -92,7 +94,11 @@ fn graph(tape: &mut Tape<'_>, steps: usize) -> (Graph, Vec<Tensor>) {
             0 | 1 => full.to_vec(),
             2 => Vec::new(),
             3 => full[full.len() - 1..].to_vec(),
-            _ => full.iter().enumerate().map(|(dim, &n)| if dim == 1 { n } else { 1 }).collect(),
+            _ => full
+                .iter()
+                .enumerate()
+                .map(|(dim, &n)| if dim == 1 { n } else { 1 })
+                .collect(),
         };
         let dtype = if at == 3 { DType::Bool } else { dtype };
         let v = g.input(&format!("x{at}"), Type::tensor(dtype, Shape::from(&shape[..])));
@@ -104,9 +110,32 @@ fn graph(tape: &mut Tape<'_>, steps: usize) -> (Graph, Vec<Tensor>) {
         let (x, y) = (pick(tape, &numbers), pick(tape, &numbers));
         let (p, q) = (pick(tape, &truths), pick(tape, &truths));
         let names: &[&str] = if is_float {
-            &["add", "sub", "mul", "div", "max", "min", "neg", "abs", "relu", "sqrt", "floor", "ceil", "round", "less", "equal", "greater_or_equal", "where", "and", "or", "not"]
+            &[
+                "add",
+                "sub",
+                "mul",
+                "div",
+                "max",
+                "min",
+                "neg",
+                "abs",
+                "relu",
+                "sqrt",
+                "floor",
+                "ceil",
+                "round",
+                "less",
+                "equal",
+                "greater_or_equal",
+                "where",
+                "and",
+                "or",
+                "not",
+            ]
         } else {
-            &["add", "sub", "mul", "max", "min", "less", "equal", "greater", "where", "and", "xor", "not"]
+            &[
+                "add", "sub", "mul", "max", "min", "less", "equal", "greater", "where", "and", "xor", "not",
+            ]
         };
         let name = tape.of(names);
         let operands: &[VertexId] = match name {
@@ -117,7 +146,9 @@ fn graph(tape: &mut Tape<'_>, steps: usize) -> (Graph, Vec<Tensor>) {
             _ => &[x, y],
         };
         // Some operators lack some types.
-        let Ok(v) = g.call(known(name), operands, &[]) else { continue };
+        let Ok(v) = g.call(known(name), operands, &[]) else {
+            continue;
+        };
         match name {
             "less" | "equal" | "greater" | "greater_or_equal" | "and" | "or" | "xor" | "not" => truths.push(v),
             _ => numbers.push(v),
@@ -169,20 +200,46 @@ proptest! {
 #[test]
 fn functions_are_near_the_reference() {
     let names = [
-        "exp", "log", "tanh", "sigmoid", "erf", "sin", "cos", "sqrt", "reciprocal", "softsign", "silu", "hard_swish",
-        "hard_sigmoid", "leaky_relu", "elu", "gelu", "clip",
+        "exp",
+        "log",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "sin",
+        "cos",
+        "sqrt",
+        "reciprocal",
+        "softsign",
+        "silu",
+        "hard_swish",
+        "hard_sigmoid",
+        "leaky_relu",
+        "elu",
+        "gelu",
+        "clip",
     ];
     for name in names {
-        for (dtype, tolerance) in [(DType::F32, 1e-5), (DType::F64, 1e-13), (DType::F16, 4e-3), (DType::BF16, 3e-2)] {
+        for (dtype, tolerance) in [
+            (DType::F32, 1e-5),
+            (DType::F64, 1e-13),
+            (DType::F16, 4e-3),
+            (DType::BF16, 3e-2),
+        ] {
             // The reference rounds 16-bit floats within a function too.
             let least = if dtype.size() == 2 { 1.0 } else { f64::MIN_POSITIVE };
             for shape in [&[][..], &[0], &[5], &[3, 65]] {
                 let mut g = Graph::new();
                 let x = g.input("x", Type::tensor(dtype, Shape::from(shape)));
-                let Ok(y) = g.call(known(name), &[x], &[]) else { continue };
+                let Ok(y) = g.call(known(name), &[x], &[]) else {
+                    continue;
+                };
                 g.output(y, None);
                 let regions = compare(&g, &[tensor(dtype, shape, 3)], tolerance, least);
-                assert_eq!(regions.unwrap_or_else(|problem| panic!("{name} of {dtype:?}: {problem}")), 1, "{name}");
+                assert_eq!(
+                    regions.unwrap_or_else(|problem| panic!("{name} of {dtype:?}: {problem}")),
+                    1,
+                    "{name}"
+                );
             }
         }
     }
@@ -204,7 +261,8 @@ fn powers_are_those_of_the_reference() {
                 let z = g.call(known("pow"), &[x, y], &[]).unwrap();
                 g.output(z, None);
             }
-            compare(&g, &[tensor(dtype, &[40], 1), value], tolerance, f64::MIN_POSITIVE).unwrap_or_else(|e| panic!("{exponent}: {e}"));
+            compare(&g, &[tensor(dtype, &[40], 1), value], tolerance, f64::MIN_POSITIVE)
+                .unwrap_or_else(|e| panic!("{exponent}: {e}"));
         }
     }
 }
@@ -221,7 +279,10 @@ fn a_chain_is_one_region() {
     let sum = g.call(known("add"), &[clipped, x], &[]).unwrap();
     g.output(sum, None);
     let plan = Plan::compile(&g).unwrap();
-    assert!(plan.to_string().contains("one loop for steps 0 to 2: mul, clip, add"), "{plan}");
+    assert!(
+        plan.to_string().contains("one loop for steps 0 to 2: mul, clip, add"),
+        "{plan}"
+    );
     let inputs = [tensor(DType::F32, &[2, 3, 50], 1), tensor(DType::F32, &[3, 1], 2)];
     assert_eq!(compare(&g, &inputs, 0.0, 0.0).unwrap(), 1);
 }

@@ -131,11 +131,18 @@ pub fn ln<A: Arithmetic>(by: &mut A, x: A::Float) -> A::Float {
     let root = 0x3fe6_a09e_0000_0000u64;
     let offset = by.int(0x3ff0_0000_0000_0000 - root);
     let shifted = by.add_int(bits, offset);
-    let (top, low, root) = (by.int(0x4330_0000_0000_0000), by.int(0x000f_ffff_ffff_ffff), by.int(root));
+    let (top, low, root) = (
+        by.int(0x4330_0000_0000_0000),
+        by.int(0x000f_ffff_ffff_ffff),
+        by.int(root),
+    );
     let exponent = by.right(shifted, 52);
     let exponent = by.or(exponent, top);
     let exponent = by.from_bits(exponent);
-    let (bias, bias_tiny) = (by.float(4_503_599_627_370_496.0 + 1023.0), by.float(4_503_599_627_370_496.0 + 1077.0));
+    let (bias, bias_tiny) = (
+        by.float(4_503_599_627_370_496.0 + 1023.0),
+        by.float(4_503_599_627_370_496.0 + 1077.0),
+    );
     let bias = by.pick(tiny, bias_tiny, bias);
     let exponent = by.sub(exponent, bias);
     let mantissa = by.and(shifted, low);
@@ -163,7 +170,10 @@ pub fn ln<A: Arithmetic>(by: &mut A, x: A::Float) -> A::Float {
     let half = by.float(0.5);
     let half = by.mul(half, f);
     let half = by.mul(half, f);
-    let (low, high) = (by.float(1.908_214_929_270_587_7e-10), by.float(6.931_471_803_691_238e-1));
+    let (low, high) = (
+        by.float(1.908_214_929_270_587_7e-10),
+        by.float(6.931_471_803_691_238e-1),
+    );
     let low = by.mul(exponent, low);
     let sum = by.add(half, rest);
     let low = by.fma(s, sum, low);

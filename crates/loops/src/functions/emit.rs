@@ -258,7 +258,11 @@ pub fn saturating(b: &mut Builder, to: Type, x: Value) -> Value {
         false => (0.0, 2f64.powi(bits)),
     };
     let (low, high) = (b.float(from, least), b.float(from, beyond));
-    let last = if to.is_signed() { u64::MAX >> (65 - bits) } else { u64::MAX >> (64 - bits) };
+    let last = if to.is_signed() {
+        u64::MAX >> (65 - bits)
+    } else {
+        u64::MAX >> (64 - bits)
+    };
     let (last, zero) = (b.bits(to, last), b.bits(to, 0));
     // Above all, below all, or NaN; numbers that are not are in reach.
     let above = b.compare(Comparison::LessOrEqual, high, x);

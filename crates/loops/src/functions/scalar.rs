@@ -162,7 +162,11 @@ macro_rules! arithmetic {
 
             #[inline(always)]
             fn patch(&mut self, condition: bool, f: Function, a: $F, otherwise: $F) -> $F {
-                if condition { f.call(a.into(), 0.0) as $F } else { otherwise }
+                if condition {
+                    f.call(a.into(), 0.0) as $F
+                } else {
+                    otherwise
+                }
             }
         }
     };

@@ -35,7 +35,11 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn at(base: General, displacement: i32) -> Memory {
-        Memory { base, index: None, displacement }
+        Memory {
+            base,
+            index: None,
+            displacement,
+        }
     }
 }
 
@@ -110,7 +114,11 @@ impl Assembler {
 
     /// ModRM, SIB and displacement of a place in memory.
     fn memory(&mut self, reg: u8, place: Memory) {
-        let Memory { base, index, displacement } = place;
+        let Memory {
+            base,
+            index,
+            displacement,
+        } = place;
         // Displacements are never of eight bits, which vector instructions scale.
         let short = displacement == 0 && base.0 & 7 != 5;
         let mode = if short { 0x00 } else { 0x80 };
@@ -118,7 +126,10 @@ impl Assembler {
             None if base.0 & 7 != 4 => self.push(&[mode | (reg & 7) << 3 | (base.0 & 7)]),
             None => self.push(&[mode | (reg & 7) << 3 | 4, 4 << 3 | (base.0 & 7)]),
             Some((index, scale)) => {
-                self.push(&[mode | (reg & 7) << 3 | 4, scale << 6 | (index.0 & 7) << 3 | (base.0 & 7)]);
+                self.push(&[
+                    mode | (reg & 7) << 3 | 4,
+                    scale << 6 | (index.0 & 7) << 3 | (base.0 & 7),
+                ]);
             }
         }
         if !short {
@@ -131,8 +142,16 @@ impl Assembler {
         let bit = |value: u8, at: u8| value >> at & 1;
         let (b, x, broadcast) = match last {
             Last::Vector(Vector(last)) => (bit(last, 3), bit(last, 4), 0),
-            Last::Memory(place) => (bit(place.base.0, 3), place.index.map_or(0, |(index, _)| bit(index.0, 3)), 0),
-            Last::Broadcast(place) => (bit(place.base.0, 3), place.index.map_or(0, |(index, _)| bit(index.0, 3)), 1),
+            Last::Memory(place) => (
+                bit(place.base.0, 3),
+                place.index.map_or(0, |(index, _)| bit(index.0, 3)),
+                0,
+            ),
+            Last::Broadcast(place) => (
+                bit(place.base.0, 3),
+                place.index.map_or(0, |(index, _)| bit(index.0, 3)),
+                1,
+            ),
         };
         let first = (bit(reg, 3) ^ 1) << 7 | (x ^ 1) << 6 | (b ^ 1) << 5 | (bit(reg, 4) ^ 1) << 4 | code.map;
         let second = u8::from(code.wide) << 7 | (!other & 15) << 3 | 1 << 2 | code.prefix;
@@ -169,7 +188,8 @@ impl Assembler {
     }
 
     fn rex(&mut self, reg: u8, index: u8, base: u8) {
-        self.bytes.push(0x48 | (reg >> 3 & 1) << 2 | (index >> 3 & 1) << 1 | (base >> 3 & 1));
+        self.bytes
+            .push(0x48 | (reg >> 3 & 1) << 2 | (index >> 3 & 1) << 1 | (base >> 3 & 1));
     }
 
     /// `to = [place]`, 64 bits.
@@ -239,7 +259,12 @@ impl Assembler {
     pub(super) fn low_ones(&mut self, to: General, count: General) {
         self.constant(to, u64::MAX);
         // bzhi to, to, count
-        let code = Code { map: 2, prefix: 0, wide: true, opcode: 0xf5 };
+        let code = Code {
+            map: 2,
+            prefix: 0,
+            wide: true,
+            opcode: 0xf5,
+        };
         self.mask(code, false, to.0, count.0, to.0);
     }
 

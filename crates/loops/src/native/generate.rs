@@ -77,7 +77,9 @@ pub(super) fn generate(program: &Program, helper: Helper<'_>) -> Generated {
     generator.asm.subtract(SCRATCH, INDEX);
     generator.asm.copy(General(11), SCRATCH);
     generator.asm.low_ones(SCRATCH, General(11));
-    generator.asm.mask(table::MASK_FROM_GENERAL, false, TAIL.0, 0, SCRATCH.0);
+    generator
+        .asm
+        .mask(table::MASK_FROM_GENERAL, false, TAIL.0, 0, SCRATCH.0);
     generator.reload_eleven();
     generator.restart(1, true);
     generator.body();
@@ -213,7 +215,11 @@ impl<'a> Generator<'a> {
 
     /// The fourth address register serves as a second scratch register for a moment.
     fn reload_eleven(&mut self) {
-        if let Some(at) = self.addresses.iter().position(|&register| register == Some(General(11))) {
+        if let Some(at) = self
+            .addresses
+            .iter()
+            .position(|&register| register == Some(General(11)))
+        {
             self.asm.load(General(11), Memory::at(ARGUMENTS, 16 + 8 * at as i32));
         }
     }
@@ -249,9 +255,19 @@ impl<'a> Generator<'a> {
 
     fn load_same(&mut self, at: usize, to: Vector) {
         let ty = self.program.instructions[at].ty;
-        let Some(place) = self.same(at) else { unreachable!("a constant or uniform input") };
+        let Some(place) = self.same(at) else {
+            unreachable!("a constant or uniform input")
+        };
         let code = table::broadcast(ty.size());
-        self.asm.evex(code, self.layout.length(ty), to.0, 0, Last::Memory(place), NO_MASK, false);
+        self.asm.evex(
+            code,
+            self.layout.length(ty),
+            to.0,
+            0,
+            Last::Memory(place),
+            NO_MASK,
+            false,
+        );
     }
 
     /// The last instruction's code, the frame's end, and the calls of functions.
@@ -284,7 +300,8 @@ impl<'a> Generator<'a> {
         let stack = |offset| Last::Memory(Memory::at(RSP, offset));
         for &register in &stub.vectors {
             let to = stack(self.saved(register));
-            self.asm.evex(table::store(8), Length::Z, register, 0, to, NO_MASK, false);
+            self.asm
+                .evex(table::store(8), Length::Z, register, 0, to, NO_MASK, false);
         }
         let masks = self.saved(32);
         for &register in &stub.masks {
@@ -309,7 +326,8 @@ impl<'a> Generator<'a> {
         }
         for &register in &stub.vectors {
             let from = stack(self.saved(register));
-            self.asm.evex(table::load(8), Length::Z, register, 0, from, NO_MASK, false);
+            self.asm
+                .evex(table::load(8), Length::Z, register, 0, from, NO_MASK, false);
         }
         for &register in &stub.masks {
             let from = Memory::at(RSP, masks + 8 * i32::from(register));
@@ -325,13 +343,23 @@ impl<'a> Generator<'a> {
     /// The next instruction that reads a value, from the one after the current.
     fn next_use(&self, id: Id) -> usize {
         let uses = &self.uses[id / self.copies];
-        uses[uses.partition_point(|&at| at <= self.at)..].first().copied().unwrap_or(usize::MAX)
+        uses[uses.partition_point(|&at| at <= self.at)..]
+            .first()
+            .copied()
+            .unwrap_or(usize::MAX)
     }
 
     /// Code of the whole program for the groups of a pass.
     fn body(&mut self) {
         let outputs = self.program.outputs.iter().map(|&value| self.program.ty(value));
-        if self.program.inputs.iter().copied().chain(outputs).any(|ty| ty == Type::Bool) {
+        if self
+            .program
+            .inputs
+            .iter()
+            .copied()
+            .chain(outputs)
+            .any(|ty| ty == Type::Bool)
+        {
             self.asm.copy(BIT_INDEX, INDEX);
             self.asm.shift_right(BIT_INDEX, 3);
         }
@@ -351,7 +379,10 @@ impl<'a> Generator<'a> {
         // Results that nothing computes.
         self.at = self.program.instructions.len();
         for at in 0..self.program.instructions.len() {
-            let given = matches!(self.program.instructions[at].op, Op::Input(_) | Op::Uniform(_) | Op::Const(_));
+            let given = matches!(
+                self.program.instructions[at].op,
+                Op::Input(_) | Op::Uniform(_) | Op::Const(_)
+            );
             for copy in 0..self.copies {
                 if given && !self.results[at].is_empty() {
                     match self.program.instructions[at].ty {
@@ -373,13 +404,16 @@ impl<'a> Generator<'a> {
     fn vector_for(&mut self, id: Id) -> Vector {
         let register = self.vectors.free().unwrap_or_else(|| {
             let register = self.vectors.latest(|id| self.next_use(id));
-            let Some(old) = self.vectors.owner(register) else { unreachable!("it holds a value") };
+            let Some(old) = self.vectors.owner(register) else {
+                unreachable!("it holds a value")
+            };
             if !self.given(old) && self.spilled[old].is_none() {
                 let slot = self.slots;
                 self.slots += 1;
                 self.spilled[old] = Some(slot);
                 let to = Last::Memory(Memory::at(RSP, 64 * slot));
-                self.asm.evex(table::store(8), Length::Z, register, 0, to, NO_MASK, false);
+                self.asm
+                    .evex(table::store(8), Length::Z, register, 0, to, NO_MASK, false);
             }
             self.vectors.release(old);
             register
@@ -400,12 +434,15 @@ impl<'a> Generator<'a> {
     fn mask_for(&mut self, id: Id) -> Mask {
         let register = self.masks.free().unwrap_or_else(|| {
             let register = self.masks.latest(|id| self.next_use(id));
-            let Some(old) = self.masks.owner(register) else { unreachable!("it holds a value") };
+            let Some(old) = self.masks.owner(register) else {
+                unreachable!("it holds a value")
+            };
             if !self.given(old) && self.spilled[old].is_none() {
                 let slot = self.slots;
                 self.slots += 1;
                 self.spilled[old] = Some(slot);
-                self.asm.mask_memory(table::mask_store(64), mask(register), Memory::at(RSP, 64 * slot));
+                self.asm
+                    .mask_memory(table::mask_store(64), mask(register), Memory::at(RSP, 64 * slot));
             }
             self.masks.release(old);
             register
@@ -498,7 +535,9 @@ impl<'a> Generator<'a> {
                 let from = self.rows_at(input as usize, Type::Bool, copy);
                 self.asm.mask_memory(table::mask_load(self.layout.rows), to, from);
             }
-            (_, Some(slot)) => self.asm.mask_memory(table::mask_load(64), to, Memory::at(RSP, 64 * slot)),
+            (_, Some(slot)) => self
+                .asm
+                .mask_memory(table::mask_load(64), to, Memory::at(RSP, 64 * slot)),
             (Op::Const(bits), _) => {
                 let code = if bits == 0 { table::MASK_XOR } else { table::MASK_EQUAL };
                 self.asm.mask(code, true, to.0, to.0, to.0);
@@ -577,8 +616,15 @@ impl<'a> Generator<'a> {
                 self.asm.mask(code, true, to.0, a.0, b.0);
             }
             Op::Binary(op, a, b) => {
-                let commutes = !matches!(op, Binary::Sub | Binary::Div | Binary::Scale | Binary::Min | Binary::Max);
-                let (a, b) = if commutes && self.same(a.index()).is_some() { (b, a) } else { (a, b) };
+                let commutes = !matches!(
+                    op,
+                    Binary::Sub | Binary::Div | Binary::Scale | Binary::Min | Binary::Max
+                );
+                let (a, b) = if commutes && self.same(a.index()).is_some() {
+                    (b, a)
+                } else {
+                    (a, b)
+                };
                 let first = self.number(a, copy);
                 let last = match ty.size() < 4 {
                     true => Last::Vector(self.number(b, copy)),
@@ -586,7 +632,8 @@ impl<'a> Generator<'a> {
                 };
                 self.finish(&operands, copy);
                 let to = self.vector_for(id);
-                self.asm.evex(table::binary(op, ty), length, to.0, first.0, last, NO_MASK, false);
+                self.asm
+                    .evex(table::binary(op, ty), length, to.0, first.0, last, NO_MASK, false);
             }
             Op::Fma(a, b, c) => self.fma(id, ty, [a, b, c], copy),
             Op::Compare(how, a, b) => {
@@ -595,7 +642,15 @@ impl<'a> Generator<'a> {
                 let last = self.last(b, copy);
                 self.finish(&operands, copy);
                 let to = self.mask_for(id);
-                self.asm.evex(table::compare(of), self.layout.length(of), to.0, first.0, last, NO_MASK, false);
+                self.asm.evex(
+                    table::compare(of),
+                    self.layout.length(of),
+                    to.0,
+                    first.0,
+                    last,
+                    NO_MASK,
+                    false,
+                );
                 self.asm.immediate(match (how, of.is_float()) {
                     (Comparison::Equal, _) => 0,
                     (Comparison::NotEqual, _) => 4,
@@ -617,14 +672,16 @@ impl<'a> Generator<'a> {
                 let last = self.last(a, copy);
                 self.finish(&operands, copy);
                 let to = self.vector_for(id);
-                self.asm.evex(table::blend(ty), length, to.0, other.0, last, condition, false);
+                self.asm
+                    .evex(table::blend(ty), length, to.0, other.0, last, condition, false);
             }
             Op::Shift(how, a, by) => {
                 let a = self.number(a, copy);
                 self.finish(&operands, copy);
                 let to = self.vector_for(id);
                 let (code, field) = table::shift(how, ty);
-                self.asm.evex(code, length, field, to.0, Last::Vector(a), NO_MASK, false);
+                self.asm
+                    .evex(code, length, field, to.0, Last::Vector(a), NO_MASK, false);
                 self.asm.immediate(by);
             }
             Op::Convert(a) | Op::FromHalf(a) | Op::ToHalf(a) => {
@@ -639,7 +696,8 @@ impl<'a> Generator<'a> {
                 };
                 let (reg, last) = if reverse { (a, to) } else { (to, a) };
                 let length = length.max(self.layout.length(from));
-                self.asm.evex(code, length, reg.0, 0, Last::Vector(last), NO_MASK, false);
+                self.asm
+                    .evex(code, length, reg.0, 0, Last::Vector(last), NO_MASK, false);
                 if matches!(op, Op::ToHalf(_)) {
                     // To the nearest, whatever the processor is set to.
                     self.asm.immediate(0);
@@ -657,7 +715,8 @@ impl<'a> Generator<'a> {
 
     fn copy_vector(&mut self, to: Vector, from: Vector) {
         if to != from {
-            self.asm.evex(table::MOVE, Length::Z, to.0, 0, Last::Vector(from), NO_MASK, false);
+            self.asm
+                .evex(table::MOVE, Length::Z, to.0, 0, Last::Vector(from), NO_MASK, false);
         }
     }
 
@@ -683,14 +742,19 @@ impl<'a> Generator<'a> {
     fn fma(&mut self, id: Id, ty: Type, operands: [Value; 3], copy: usize) {
         let length = self.layout.length(ty);
         let [a, b, c] = operands;
-        let (a, b) = if self.same(a.index()).is_some() || !self.ends(a, copy) { (b, a) } else { (a, b) };
+        let (a, b) = if self.same(a.index()).is_some() || !self.ends(a, copy) {
+            (b, a)
+        } else {
+            (a, b)
+        };
         let added = self.ends(c, copy) && self.same(c.index()).is_none();
         if added && (self.same(b.index()).is_some() || !self.ends(a, copy)) {
             let (first, sum) = (self.number(a, copy), self.number(c, copy));
             let last = self.last(b, copy);
             self.finish(&operands, copy);
             let to = self.vector_at(id, sum);
-            self.asm.evex(table::fma_reg_added(ty), length, to.0, first.0, last, NO_MASK, false);
+            self.asm
+                .evex(table::fma_reg_added(ty), length, to.0, first.0, last, NO_MASK, false);
             return;
         }
         let (first, second) = (self.number(a, copy), self.number(b, copy));
@@ -699,13 +763,15 @@ impl<'a> Generator<'a> {
         if ends {
             self.finish(&operands, copy);
             let to = self.vector_at(id, first);
-            self.asm.evex(table::fma_last_added(ty), length, to.0, second.0, last, NO_MASK, false);
+            self.asm
+                .evex(table::fma_last_added(ty), length, to.0, second.0, last, NO_MASK, false);
         } else {
             // Another register, whatever ends.
             let to = self.vector_for(id);
             self.copy_vector(to, first);
             self.finish(&operands, copy);
-            self.asm.evex(table::fma_last_added(ty), length, to.0, second.0, last, NO_MASK, false);
+            self.asm
+                .evex(table::fma_last_added(ty), length, to.0, second.0, last, NO_MASK, false);
         }
     }
 
@@ -731,11 +797,14 @@ impl<'a> Generator<'a> {
             }
             false => rows,
         };
-        self.asm.mask(table::mask_test(self.layout.rows), false, rows.0, 0, rows.0);
+        self.asm
+            .mask(table::mask_test(self.layout.rows), false, rows.0, 0, rows.0);
         let jump = self.asm.jump(When::NotZero);
         let functions = self.helper.functions;
         let at = functions.iter().position(|&known| known == function);
-        let Some(at) = at else { unreachable!("the functions of the program are listed") };
+        let Some(at) = at else {
+            unreachable!("the functions of the program are listed")
+        };
         self.stubs.push(Stub {
             jump,
             back: self.asm.here(),

@@ -31,7 +31,12 @@ pub(super) struct Layout {
 
 impl Layout {
     pub(super) fn new(program: &Program) -> Layout {
-        let widest = program.instructions.iter().map(|instruction| instruction.ty.size()).max().unwrap_or(0);
+        let widest = program
+            .instructions
+            .iter()
+            .map(|instruction| instruction.ty.size())
+            .max()
+            .unwrap_or(0);
         let mut layout = Layout {
             rows: 64 / widest.max(1),
             copies: 1,
@@ -51,7 +56,11 @@ impl Layout {
             }
         }
         let [vectors, masks] = layout.pressure;
-        let most = if program.instructions.len() > LONG { 1 } else { MOST_COPIES };
+        let most = if program.instructions.len() > LONG {
+            1
+        } else {
+            MOST_COPIES
+        };
         let fit = (28 / vectors.max(1)).min(6 / masks.max(1));
         // A power of two, so that the groups of a pass fill words of bits.
         layout.copies = 1 << fit.clamp(1, most).ilog2();
@@ -105,7 +114,9 @@ fn pressure(program: &Program) -> [usize; 2] {
         }
         if last[at] == program.instructions.len() || last[at] == at {
             // Results are stored at once.
-            let read_later = program.instructions[at + 1..].iter().any(|later| later.op.operands().iter().any(|of| of.index() == at));
+            let read_later = program.instructions[at + 1..]
+                .iter()
+                .any(|later| later.op.operands().iter().any(|of| of.index() == at));
             if !read_later {
                 now[kind(instruction.ty)] -= 1;
             }

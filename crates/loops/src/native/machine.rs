@@ -138,7 +138,14 @@ impl Mapping {
         let writable = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: new memory, of no file, at an address that the system chooses.
         let start = unsafe {
-            libc::mmap(std::ptr::null_mut(), length, writable, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                writable,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
         };
         if start == libc::MAP_FAILED {
             return None;
@@ -148,7 +155,11 @@ impl Mapping {
             length,
         };
         // SAFETY: the memory was mapped for `length` bytes, can be written, and nothing else knows it.
-        unsafe { mapping.start.copy_from_nonoverlapping(NonNull::from(code).cast(), length) };
+        unsafe {
+            mapping
+                .start
+                .copy_from_nonoverlapping(NonNull::from(code).cast(), length)
+        };
         // SAFETY: whole pages that were mapped above. From here on they are not written.
         let done = unsafe { libc::mprotect(start, length, libc::PROT_READ | libc::PROT_EXEC) };
         (done == 0).then_some(mapping)

@@ -45,10 +45,16 @@ impl Bank {
     /// The register whose value is read latest.
     pub(super) fn latest(&self, next_use: impl Fn(Id) -> usize) -> u8 {
         let taken = self.reserved | self.pinned;
-        let held = self.owner.iter().enumerate().filter(|(register, _)| taken >> register & 1 == 0);
+        let held = self
+            .owner
+            .iter()
+            .enumerate()
+            .filter(|(register, _)| taken >> register & 1 == 0);
         let held = held.filter_map(|(register, owner)| owner.map(|id| (register, next_use(id))));
         let latest = held.max_by_key(|&(_, next)| next);
-        latest.unwrap_or_else(|| unreachable!("an instruction reads fewer values than there are registers")).0 as u8
+        latest
+            .unwrap_or_else(|| unreachable!("an instruction reads fewer values than there are registers"))
+            .0 as u8
     }
 
     /// Takes a register, which holds nothing.

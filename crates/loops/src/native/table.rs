@@ -4,7 +4,12 @@ use super::assembler::Code;
 use crate::program::{Binary, Shift, Type};
 
 const fn code(map: u8, prefix: u8, wide: bool, opcode: u8) -> Code {
-    Code { map, prefix, wide, opcode }
+    Code {
+        map,
+        prefix,
+        wide,
+        opcode,
+    }
 }
 
 /// Prefixes.
@@ -151,7 +156,11 @@ pub(super) fn convert(from: Type, to: Type) -> Option<(Code, bool)> {
         _ => {
             // Integers by size: 1 to 2, 4, 8; 2 to 4, 8; 4 to 8; and the reverse.
             let narrow = from.size() > to.size();
-            let (small, large) = if narrow { (to.size(), from.size()) } else { (from.size(), to.size()) };
+            let (small, large) = if narrow {
+                (to.size(), from.size())
+            } else {
+                (from.size(), to.size())
+            };
             let at = match (small, large) {
                 (1, 2) => 0,
                 (1, 4) => 1,
@@ -184,7 +193,10 @@ pub(super) fn load(size: usize) -> Code {
 }
 
 pub(super) fn store(size: usize) -> Code {
-    Code { opcode: 0x7f, ..load(size) }
+    Code {
+        opcode: 0x7f,
+        ..load(size)
+    }
 }
 
 /// Eight bytes from memory and to it.
