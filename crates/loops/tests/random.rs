@@ -37,7 +37,7 @@ fn number(b: &mut Builder, x: Value) -> Value {
 fn value(b: &mut Builder, tape: &mut Tape<'_>, values: &[Value], ty: Type) -> Value {
     let of_type: Vec<Value> = values.iter().copied().filter(|&value| b.ty(value) == ty).collect();
     let pick = tape.next();
-    if !of_type.is_empty() && pick % 5 != 0 {
+    if !of_type.is_empty() && !pick.is_multiple_of(5) {
         // Mostly late ones.
         return of_type[of_type.len() - 1 - (pick / 5) % of_type.len().min(6)];
     }
@@ -132,7 +132,7 @@ fn step(b: &mut Builder, tape: &mut Tape<'_>, values: &[Value]) -> Value {
 fn changed(b: &mut Builder, tape: &mut Tape<'_>, x: Value) -> Value {
     let (from, to) = (b.ty(x), tape.of(Type::NUMBERS));
     match from {
-        _ if tape.next() % 3 != 0 => b.convert(to, x),
+        _ if !tape.next().is_multiple_of(3) => b.convert(to, x),
         _ if from.is_float() && to.is_integer() => functions::saturating(b, to, x),
         Type::U16 => b.from_half(x),
         Type::F32 => {
@@ -154,7 +154,7 @@ fn program(tape: &mut Tape<'_>, steps: usize) -> Program {
     // Some programs have narrow types alone, so that groups of rows have different sizes.
     let widest = tape.of(&[1, 2, 4, 4, 8, 8, 8]);
     for &ty in Type::NUMBERS.iter().filter(|ty| ty.size() <= widest) {
-        if tape.next() % 3 != 0 {
+        if !tape.next().is_multiple_of(3) {
             values.push(b.input(ty));
         }
     }

@@ -67,14 +67,14 @@ pub(super) fn program(plan: &Plan, defs: &[&'static OpDef], region: &Region, uni
         let value = input(&mut b, tensor(plan, slot)?.dtype, uniform);
         values.insert(slot, value);
     }
-    for at in region.first..region.first + region.count {
-        let step = &plan.steps[at];
+    let steps = region.first..region.first + region.count;
+    for (step, def) in plan.steps[steps.clone()].iter().zip(&defs[steps]) {
         let operands: Option<Vec<Typed>> = step
             .operands
             .iter()
             .map(|slot| values.get(&(*slot)?).copied())
             .collect();
-        let value = call(&mut b, plan, defs[at], step, &operands?)?;
+        let value = call(&mut b, plan, def, step, &operands?)?;
         let value = rounded(&mut b, value);
         values.insert(step.results[0], value);
     }

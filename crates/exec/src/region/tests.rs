@@ -225,8 +225,8 @@ fn functions_are_near_the_reference() {
             (DType::F16, 4e-3),
             (DType::BF16, 3e-2),
         ] {
-            // The reference rounds 16-bit floats within a function too.
-            let least = if dtype.size() == 2 { 1.0 } else { f64::MIN_POSITIVE };
+            // The reference rounds 16-bit floats within a function too, and one plus the error function loses digits.
+            let least = if dtype.size() == 2 { 1.0 } else { 0.1 };
             for shape in [&[][..], &[0], &[5], &[3, 65]] {
                 let mut g = Graph::new();
                 let x = g.input("x", Type::tensor(dtype, Shape::from(shape)));

@@ -127,7 +127,7 @@ pub fn ln<A: Arithmetic>(by: &mut A, x: A::Float) -> A::Float {
     let scaled = by.mul(x, large);
     let scaled = by.pick(tiny, scaled, x);
     // The mantissa between √½ and √2, and the exponent.
-    let bits = by.to_bits(scaled);
+    let bits = by.bits_of(scaled);
     let root = 0x3fe6_a09e_0000_0000u64;
     let offset = by.int(0x3ff0_0000_0000_0000 - root);
     let shifted = by.add_int(bits, offset);
@@ -138,7 +138,7 @@ pub fn ln<A: Arithmetic>(by: &mut A, x: A::Float) -> A::Float {
     );
     let exponent = by.right(shifted, 52);
     let exponent = by.or(exponent, top);
-    let exponent = by.from_bits(exponent);
+    let exponent = by.float_of(exponent);
     let (bias, bias_tiny) = (
         by.float(4_503_599_627_370_496.0 + 1023.0),
         by.float(4_503_599_627_370_496.0 + 1077.0),
@@ -147,7 +147,7 @@ pub fn ln<A: Arithmetic>(by: &mut A, x: A::Float) -> A::Float {
     let exponent = by.sub(exponent, bias);
     let mantissa = by.and(shifted, low);
     let mantissa = by.add_int(mantissa, root);
-    let mantissa = by.from_bits(mantissa);
+    let mantissa = by.float_of(mantissa);
     let f = by.sub(mantissa, one);
     let sum = by.add(f, two);
     let s = by.div(f, sum);
@@ -245,7 +245,7 @@ fn reduced<A: Arithmetic>(by: &mut A, x: A::Float) -> (A::Float, A::Float, A::In
     let fourth = by.mul(z, z);
     let rest = by.fma(fourth, cosine, lost);
     let cosine = by.add(near_one, rest);
-    (sine, cosine, by.to_bits(turns))
+    (sine, cosine, by.bits_of(turns))
 }
 
 /// The sine.
@@ -258,9 +258,9 @@ pub fn sin<A: Arithmetic>(by: &mut A, x: A::Float) -> A::Float {
     let value = by.pick(even, sine, cosine);
     let sign = by.and(turns, two);
     let sign = by.left(sign, 62);
-    let value = by.to_bits(value);
+    let value = by.bits_of(value);
     let value = by.xor(value, sign);
-    let value = by.from_bits(value);
+    let value = by.float_of(value);
     // A negative zero stays one.
     let zero = by.float(0.0);
     let is_zero = by.equal(x, zero);
@@ -279,9 +279,9 @@ pub fn cos<A: Arithmetic>(by: &mut A, x: A::Float) -> A::Float {
     let sign = by.add_int(turns, one);
     let sign = by.and(sign, two);
     let sign = by.left(sign, 62);
-    let value = by.to_bits(value);
+    let value = by.bits_of(value);
     let value = by.xor(value, sign);
-    let value = by.from_bits(value);
+    let value = by.float_of(value);
     far(by, x, Function::One(f64::cos), value)
 }
 

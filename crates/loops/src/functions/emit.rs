@@ -74,11 +74,11 @@ impl Arithmetic for Emit<'_> {
         self.to.select(condition, a, b)
     }
 
-    fn to_bits(&mut self, a: Value) -> Value {
+    fn bits_of(&mut self, a: Value) -> Value {
         self.to.cast(self.int_type(), a)
     }
 
-    fn from_bits(&mut self, a: Value) -> Value {
+    fn float_of(&mut self, a: Value) -> Value {
         self.to.cast(self.ty, a)
     }
 

@@ -70,9 +70,9 @@ pub trait Arithmetic {
     /// `a` if the condition is true, else `b`.
     fn pick(&mut self, condition: Self::Truth, a: Self::Float, b: Self::Float) -> Self::Float;
     /// The bits.
-    fn to_bits(&mut self, a: Self::Float) -> Self::Int;
+    fn bits_of(&mut self, a: Self::Float) -> Self::Int;
     /// The float with these bits.
-    fn from_bits(&mut self, a: Self::Int) -> Self::Float;
+    fn float_of(&mut self, a: Self::Int) -> Self::Float;
     /// The sum; it wraps.
     fn add_int(&mut self, a: Self::Int, b: Self::Int) -> Self::Int;
     /// The bits of both.
@@ -105,16 +105,16 @@ fn polynomial<A: Arithmetic, const N: usize>(by: &mut A, x: A::Float, coefficien
 /// `a` with the sign of `b`; `a` is not negative.
 #[inline(always)]
 fn signed<A: Arithmetic>(by: &mut A, a: A::Float, b: A::Float, sign: u64) -> A::Float {
-    let (a, b, sign) = (by.to_bits(a), by.to_bits(b), by.int(sign));
+    let (a, b, sign) = (by.bits_of(a), by.bits_of(b), by.int(sign));
     let sign = by.and(b, sign);
     let bits = by.or(a, sign);
-    by.from_bits(bits)
+    by.float_of(bits)
 }
 
 /// The magnitude.
 #[inline(always)]
 fn magnitude<A: Arithmetic>(by: &mut A, a: A::Float, rest: u64) -> A::Float {
-    let (a, rest) = (by.to_bits(a), by.int(rest));
+    let (a, rest) = (by.bits_of(a), by.int(rest));
     let bits = by.and(a, rest);
-    by.from_bits(bits)
+    by.float_of(bits)
 }

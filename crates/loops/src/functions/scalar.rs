@@ -116,12 +116,12 @@ macro_rules! arithmetic {
             }
 
             #[inline(always)]
-            fn to_bits(&mut self, a: $F) -> $I {
+            fn bits_of(&mut self, a: $F) -> $I {
                 a.to_bits()
             }
 
             #[inline(always)]
-            fn from_bits(&mut self, a: $I) -> $F {
+            fn float_of(&mut self, a: $I) -> $F {
                 $F::from_bits(a)
             }
 

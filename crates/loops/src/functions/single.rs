@@ -100,20 +100,20 @@ pub fn ln<A: Arithmetic>(by: &mut A, x: A::Float) -> A::Float {
     let scaled = by.mul(x, large);
     let scaled = by.pick(tiny, scaled, x);
     // The mantissa between √½ and √2, and the exponent.
-    let bits = by.to_bits(scaled);
+    let bits = by.bits_of(scaled);
     let root = 0x3f35_04f3u64;
     let offset = by.int(0x3f80_0000 - root);
     let shifted = by.add_int(bits, offset);
     let (top, low, root) = (by.int(0x4b00_0000), by.int(0x007f_ffff), by.int(root));
     let exponent = by.right(shifted, 23);
     let exponent = by.or(exponent, top);
-    let exponent = by.from_bits(exponent);
+    let exponent = by.float_of(exponent);
     let (bias, bias_tiny) = (by.float(8_388_608.0 + 127.0), by.float(8_388_608.0 + 152.0));
     let bias = by.pick(tiny, bias_tiny, bias);
     let exponent = by.sub(exponent, bias);
     let mantissa = by.and(shifted, low);
     let mantissa = by.add_int(mantissa, root);
-    let mantissa = by.from_bits(mantissa);
+    let mantissa = by.float_of(mantissa);
     let f = by.sub(mantissa, one);
     // `(ln(1 + f) - f + f²/2) / f³`: least squares with weights that make the error of the logarithm even, 2⁻²⁷.
     let sum = polynomial(

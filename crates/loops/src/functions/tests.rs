@@ -12,7 +12,7 @@ struct Worst {
 
 impl Worst {
     fn see(&mut self, units: f64, at: f64) {
-        if !(units <= self.units) {
+        if units > self.units || units.is_nan() {
             *self = Worst { units, at };
         }
     }

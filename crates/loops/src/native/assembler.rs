@@ -53,6 +53,17 @@ pub(super) enum Last {
     Broadcast(Memory),
 }
 
+/// The rows that an instruction writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Under {
+    /// All.
+    Every,
+    /// Those of a mask; the others stay, or are the second operand's.
+    Merge(Mask),
+    /// Those of a mask; the others become zero.
+    Zero(Mask),
+}
+
 /// The part of an instruction that does not depend on operands: a map of opcodes from 1 to 3, a prefix (0, or 1 to 3
 /// for 66, F3 and F2), a bit that often chooses 64-bit elements, and the opcode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,8 +148,13 @@ impl Assembler {
         }
     }
 
-    /// An instruction on vectors. `reg` and `other` are numbers of registers, `mask` is zero for none.
-    pub(super) fn evex(&mut self, code: Code, length: Length, reg: u8, other: u8, last: Last, mask: Mask, zero: bool) {
+    /// An instruction on vectors. `reg` and `other` are numbers of registers.
+    pub(super) fn evex(&mut self, code: Code, length: Length, reg: u8, other: u8, last: Last, under: Under) {
+        let (mask, zero) = match under {
+            Under::Every => (Mask(0), false),
+            Under::Merge(mask) => (mask, false),
+            Under::Zero(mask) => (mask, true),
+        };
         let bit = |value: u8, at: u8| value >> at & 1;
         let (b, x, broadcast) = match last {
             Last::Vector(Vector(last)) => (bit(last, 3), bit(last, 4), 0),

@@ -34,7 +34,6 @@ const KEPT: [General; 5] = [RBX, General(12), General(13), General(14), General(
 const LOST: [General; 8] = [RDI, RSI, RCX, RDX, General(8), General(9), General(10), General(11)];
 /// The rows that exist, in the pass for what is left.
 const TAIL: Mask = Mask(7);
-const NO_MASK: Mask = Mask(0);
 
 /// Code, and the constants that it reads.
 pub(super) struct Generated {
@@ -259,15 +258,8 @@ impl<'a> Generator<'a> {
             unreachable!("a constant or uniform input")
         };
         let code = table::broadcast(ty.size());
-        self.asm.evex(
-            code,
-            self.layout.length(ty),
-            to.0,
-            0,
-            Last::Memory(place),
-            NO_MASK,
-            false,
-        );
+        self.asm
+            .evex(code, self.layout.length(ty), to.0, 0, Last::Memory(place), Under::Every);
     }
 
     /// The last instruction's code, the frame's end, and the calls of functions.
@@ -300,8 +292,7 @@ impl<'a> Generator<'a> {
         let stack = |offset| Last::Memory(Memory::at(RSP, offset));
         for &register in &stub.vectors {
             let to = stack(self.saved(register));
-            self.asm
-                .evex(table::store(8), Length::Z, register, 0, to, NO_MASK, false);
+            self.asm.evex(table::store(8), Length::Z, register, 0, to, Under::Every);
         }
         let masks = self.saved(32);
         for &register in &stub.masks {
@@ -327,7 +318,7 @@ impl<'a> Generator<'a> {
         for &register in &stub.vectors {
             let from = stack(self.saved(register));
             self.asm
-                .evex(table::load(8), Length::Z, register, 0, from, NO_MASK, false);
+                .evex(table::load(8), Length::Z, register, 0, from, Under::Every);
         }
         for &register in &stub.masks {
             let from = Memory::at(RSP, masks + 8 * i32::from(register));
@@ -412,8 +403,7 @@ impl<'a> Generator<'a> {
                 self.slots += 1;
                 self.spilled[old] = Some(slot);
                 let to = Last::Memory(Memory::at(RSP, 64 * slot));
-                self.asm
-                    .evex(table::store(8), Length::Z, register, 0, to, NO_MASK, false);
+                self.asm.evex(table::store(8), Length::Z, register, 0, to, Under::Every);
             }
             self.vectors.release(old);
             register
@@ -485,12 +475,12 @@ impl<'a> Generator<'a> {
         match (op, self.spilled[id]) {
             (Op::Input(input), _) => {
                 let from = Last::Memory(self.rows_at(input as usize, ty, copy));
-                let (code, length, mask) = self.access(ty, true);
-                self.asm.evex(code, length, to.0, 0, from, mask, mask != NO_MASK);
+                let (code, length, under) = self.access(ty, true);
+                self.asm.evex(code, length, to.0, 0, from, under);
             }
             (_, Some(slot)) => {
                 let from = Last::Memory(Memory::at(RSP, 64 * slot));
-                self.asm.evex(table::load(8), Length::Z, to.0, 0, from, NO_MASK, false);
+                self.asm.evex(table::load(8), Length::Z, to.0, 0, from, Under::Every);
             }
             _ => self.load_same(value.index(), to),
         }
@@ -498,15 +488,15 @@ impl<'a> Generator<'a> {
     }
 
     /// How rows of a type are read or written.
-    fn access(&self, ty: Type, read: bool) -> (Code, Length, Mask) {
+    fn access(&self, ty: Type, read: bool) -> (Code, Length, Under) {
         let size = ty.size();
         match (self.tail, read, size * self.layout.rows) {
-            (false, true, 8) => (table::LOAD_8, Length::X, NO_MASK),
-            (false, false, 8) => (table::STORE_8, Length::X, NO_MASK),
-            (tail, read, _) => {
-                let code = if read { table::load(size) } else { table::store(size) };
-                (code, self.layout.length(ty), if tail { TAIL } else { NO_MASK })
-            }
+            (false, true, 8) => (table::LOAD_8, Length::X, Under::Every),
+            (false, false, 8) => (table::STORE_8, Length::X, Under::Every),
+            (false, true, _) => (table::load(size), self.layout.length(ty), Under::Every),
+            (false, false, _) => (table::store(size), self.layout.length(ty), Under::Every),
+            (true, true, _) => (table::load(size), self.layout.length(ty), Under::Zero(TAIL)),
+            (true, false, _) => (table::store(size), self.layout.length(ty), Under::Merge(TAIL)),
         }
     }
 
@@ -579,8 +569,8 @@ impl<'a> Generator<'a> {
             } else {
                 let from = self.number(value, copy);
                 let to = Last::Memory(self.rows_at(stream, ty, copy));
-                let (code, length, mask) = self.access(ty, false);
-                self.asm.evex(code, length, from.0, 0, to, mask, false);
+                let (code, length, under) = self.access(ty, false);
+                self.asm.evex(code, length, from.0, 0, to, under);
             }
         }
         if self.uses[at].is_empty() {
@@ -633,7 +623,7 @@ impl<'a> Generator<'a> {
                 self.finish(&operands, copy);
                 let to = self.vector_for(id);
                 self.asm
-                    .evex(table::binary(op, ty), length, to.0, first.0, last, NO_MASK, false);
+                    .evex(table::binary(op, ty), length, to.0, first.0, last, Under::Every);
             }
             Op::Fma(a, b, c) => self.fma(id, ty, [a, b, c], copy),
             Op::Compare(how, a, b) => {
@@ -648,8 +638,7 @@ impl<'a> Generator<'a> {
                     to.0,
                     first.0,
                     last,
-                    NO_MASK,
-                    false,
+                    Under::Every,
                 );
                 self.asm.immediate(match (how, of.is_float()) {
                     (Comparison::Equal, _) => 0,
@@ -673,15 +662,14 @@ impl<'a> Generator<'a> {
                 self.finish(&operands, copy);
                 let to = self.vector_for(id);
                 self.asm
-                    .evex(table::blend(ty), length, to.0, other.0, last, condition, false);
+                    .evex(table::blend(ty), length, to.0, other.0, last, Under::Merge(condition));
             }
             Op::Shift(how, a, by) => {
                 let a = self.number(a, copy);
                 self.finish(&operands, copy);
                 let to = self.vector_for(id);
                 let (code, field) = table::shift(how, ty);
-                self.asm
-                    .evex(code, length, field, to.0, Last::Vector(a), NO_MASK, false);
+                self.asm.evex(code, length, field, to.0, Last::Vector(a), Under::Every);
                 self.asm.immediate(by);
             }
             Op::Convert(a) | Op::FromHalf(a) | Op::ToHalf(a) => {
@@ -696,8 +684,7 @@ impl<'a> Generator<'a> {
                 };
                 let (reg, last) = if reverse { (a, to) } else { (to, a) };
                 let length = length.max(self.layout.length(from));
-                self.asm
-                    .evex(code, length, reg.0, 0, Last::Vector(last), NO_MASK, false);
+                self.asm.evex(code, length, reg.0, 0, Last::Vector(last), Under::Every);
                 if matches!(op, Op::ToHalf(_)) {
                     // To the nearest, whatever the processor is set to.
                     self.asm.immediate(0);
@@ -716,7 +703,7 @@ impl<'a> Generator<'a> {
     fn copy_vector(&mut self, to: Vector, from: Vector) {
         if to != from {
             self.asm
-                .evex(table::MOVE, Length::Z, to.0, 0, Last::Vector(from), NO_MASK, false);
+                .evex(table::MOVE, Length::Z, to.0, 0, Last::Vector(from), Under::Every);
         }
     }
 
@@ -727,7 +714,7 @@ impl<'a> Generator<'a> {
             Unary::Abs => table::abs(ty),
             _ => table::round(ty),
         };
-        self.asm.evex(code, length, to.0, 0, a, NO_MASK, false);
+        self.asm.evex(code, length, to.0, 0, a, Under::Every);
         // No exception for an inexact result.
         match op {
             Unary::Round => self.asm.immediate(8),
@@ -754,7 +741,7 @@ impl<'a> Generator<'a> {
             self.finish(&operands, copy);
             let to = self.vector_at(id, sum);
             self.asm
-                .evex(table::fma_reg_added(ty), length, to.0, first.0, last, NO_MASK, false);
+                .evex(table::fma_reg_added(ty), length, to.0, first.0, last, Under::Every);
             return;
         }
         let (first, second) = (self.number(a, copy), self.number(b, copy));
@@ -764,14 +751,14 @@ impl<'a> Generator<'a> {
             self.finish(&operands, copy);
             let to = self.vector_at(id, first);
             self.asm
-                .evex(table::fma_last_added(ty), length, to.0, second.0, last, NO_MASK, false);
+                .evex(table::fma_last_added(ty), length, to.0, second.0, last, Under::Every);
         } else {
             // Another register, whatever ends.
             let to = self.vector_for(id);
             self.copy_vector(to, first);
             self.finish(&operands, copy);
             self.asm
-                .evex(table::fma_last_added(ty), length, to.0, second.0, last, NO_MASK, false);
+                .evex(table::fma_last_added(ty), length, to.0, second.0, last, Under::Every);
         }
     }
 

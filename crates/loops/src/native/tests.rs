@@ -16,9 +16,9 @@ fn text(bytes: &[u8]) -> String {
     out
 }
 
-fn evex(code: Code, length: Length, reg: u8, other: u8, last: Last, mask: Mask, zero: bool) -> String {
+fn evex(code: Code, length: Length, reg: u8, other: u8, last: Last, under: Under) -> String {
     let mut asm = Assembler::default();
-    asm.evex(code, length, reg, other, last, mask, zero);
+    asm.evex(code, length, reg, other, last, under);
     text(&asm.bytes)
 }
 
@@ -27,15 +27,15 @@ fn registers_and_places_are_encoded() {
     let add = table::binary(Binary::Add, Type::F64);
     let vector = |register| Last::Vector(Vector(register));
     assert_eq!(
-        evex(add, Length::Z, 1, 2, vector(3), Mask(0), false),
+        evex(add, Length::Z, 1, 2, vector(3), Under::Every),
         "vaddpd zmm1,zmm2,zmm3"
     );
     assert_eq!(
-        evex(add, Length::Z, 17, 26, vector(31), Mask(0), false),
+        evex(add, Length::Z, 17, 26, vector(31), Under::Every),
         "vaddpd zmm17,zmm26,zmm31"
     );
     assert_eq!(
-        evex(add, Length::Y, 8, 15, vector(16), Mask(3), true),
+        evex(add, Length::Y, 8, 15, vector(16), Under::Zero(Mask(3))),
         "vaddpd ymm8{k3}{z},ymm15,ymm16"
     );
     let rows = Memory {
@@ -44,33 +44,33 @@ fn registers_and_places_are_encoded() {
         displacement: 0,
     };
     let name = "vaddpd zmm1,zmm2,[r13+rcx*8]";
-    assert_eq!(evex(add, Length::Z, 1, 2, Last::Memory(rows), Mask(0), false), name);
+    assert_eq!(evex(add, Length::Z, 1, 2, Last::Memory(rows), Under::Every), name);
     let rows = Memory {
         base: General(12),
         index: Some((RCX, 2)),
         displacement: 256,
     };
     let name = "vaddpd zmm1,zmm2,[r12+rcx*4+100h]";
-    assert_eq!(evex(add, Length::Z, 1, 2, Last::Memory(rows), Mask(0), false), name);
+    assert_eq!(evex(add, Length::Z, 1, 2, Last::Memory(rows), Under::Every), name);
     let constant = Last::Broadcast(Memory::at(RDX, 24));
     assert_eq!(
-        evex(add, Length::Z, 1, 2, constant, Mask(0), false),
+        evex(add, Length::Z, 1, 2, constant, Under::Every),
         "vaddpd zmm1,zmm2,[rdx+18h]{1to8}"
     );
     let stack = Last::Memory(Memory::at(RSP, 64));
     assert_eq!(
-        evex(table::store(8), Length::Z, 9, 0, stack, Mask(0), false),
+        evex(table::store(8), Length::Z, 9, 0, stack, Under::Every),
         "vmovdqu64 [rsp+40h],zmm9"
     );
     let stack = Last::Memory(Memory::at(General(12), 0));
     assert_eq!(
-        evex(table::load(1), Length::X, 9, 0, stack, Mask(7), true),
+        evex(table::load(1), Length::X, 9, 0, stack, Under::Zero(Mask(7))),
         "vmovdqu8 xmm9{k7}{z},[r12]"
     );
 }
 
 fn plain(code: Code, length: Length) -> String {
-    let out = evex(code, length, 1, 2, Last::Vector(Vector(3)), Mask(0), false);
+    let out = evex(code, length, 1, 2, Last::Vector(Vector(3)), Under::Every);
     out.split(' ').next().unwrap_or_default().to_owned()
 }
 
@@ -145,7 +145,7 @@ fn other_forms_name_the_instructions() {
     use Type::*;
     let name = |code: Code, other: u8, constant: Option<u8>| {
         let mut asm = Assembler::default();
-        asm.evex(code, Length::Z, 1, other, Last::Vector(Vector(3)), Mask(0), false);
+        asm.evex(code, Length::Z, 1, other, Last::Vector(Vector(3)), Under::Every);
         constant.into_iter().for_each(|value| asm.immediate(value));
         text(&asm.bytes)
     };
@@ -186,7 +186,7 @@ fn other_forms_name_the_instructions() {
 
 fn evex_immediate(code: Code, reg: u8, other: u8, constant: u8) -> String {
     let mut asm = Assembler::default();
-    asm.evex(code, Length::Z, reg, other, Last::Vector(Vector(3)), Mask(0), false);
+    asm.evex(code, Length::Z, reg, other, Last::Vector(Vector(3)), Under::Every);
     asm.immediate(constant);
     text(&asm.bytes)
 }
@@ -229,7 +229,7 @@ fn conversions_name_the_instructions() {
     ];
     for (from, to, name) in rows {
         let (code, reverse) = table::convert(from, to).unwrap();
-        let found = evex(code, Length::Z, 1, 0, Last::Vector(Vector(3)), Mask(0), false);
+        let found = evex(code, Length::Z, 1, 0, Last::Vector(Vector(3)), Under::Every);
         assert!(found.starts_with(&format!("{name} ")), "{found} is not {name}");
         // Narrow results are last.
         assert_eq!(
@@ -282,16 +282,16 @@ fn masks_and_moves_name_the_instructions() {
     assert_eq!(text(&asm.bytes), "kmovb k3,[r9+r15+2]");
     for (size, name) in [(1, "b"), (2, "w"), (4, "d"), (8, "q")] {
         let place = Last::Memory(Memory::at(RDX, 8));
-        let found = evex(table::broadcast(size), Length::Z, 1, 0, place, Mask(0), false);
+        let found = evex(table::broadcast(size), Length::Z, 1, 0, place, Under::Every);
         assert_eq!(found, format!("vpbroadcast{name} zmm1,[rdx+8]"));
     }
     let place = Last::Memory(Memory::at(RDX, 8));
     assert_eq!(
-        evex(table::LOAD_8, Length::X, 1, 0, place, Mask(0), false),
+        evex(table::LOAD_8, Length::X, 1, 0, place, Under::Every),
         "vmovq xmm1,[rdx+8]"
     );
     assert_eq!(
-        evex(table::STORE_8, Length::X, 1, 0, place, Mask(0), false),
+        evex(table::STORE_8, Length::X, 1, 0, place, Under::Every),
         "vmovq [rdx+8],xmm1"
     );
 }
