@@ -2,11 +2,13 @@
 
 mod assembler;
 mod generate;
+mod instructions;
 mod layout;
 mod machine;
 mod registers;
 mod table;
 #[cfg(test)]
 mod tests;
+mod values;
 
 pub(crate) use machine::Machine;
