@@ -125,7 +125,7 @@ impl Compiler<'_> {
 
     /// Finds what loops compute, and in which stage.
     fn classify(&mut self, nodes: &[NodeId]) {
-        for &id in nodes.iter().filter(|&&id| !self.constants[id.index()].is_some()) {
+        for &id in nodes.iter().filter(|&&id| self.constants[id.index()].is_none()) {
             let found = form(self.program, id, self.options);
             let uses = self.program.uses(id);
             let looped = found.is_some();
@@ -155,7 +155,7 @@ impl Compiler<'_> {
     }
 
     fn steps(&mut self, nodes: &[NodeId], roots: &[NodeId]) {
-        for &id in nodes.iter().filter(|&&id| !self.constants[id.index()].is_some()) {
+        for &id in nodes.iter().filter(|&&id| self.constants[id.index()].is_none()) {
             if let Kind::Field(column) = self.program.get(id).kind
                 && self.reads(id, column)
             {
@@ -263,10 +263,7 @@ impl Compiler<'_> {
         for &id in looped {
             let uses = self.program.uses(id);
             for &of in &uses {
-                if !known.contains_key(&of) {
-                    let lowered = self.input(&mut to, of, nulls);
-                    known.insert(of, lowered);
-                }
+                known.entry(of).or_insert_with(|| self.input(&mut to, of, nulls));
             }
             let args: SmallVec<[Lowered; 3]> = uses.iter().map(|of| known[of].clone()).collect();
             let Some(form) = &self.forms[id.index()] else {
