@@ -120,6 +120,11 @@ impl Plan {
         let named = ports
             .map(|port| port.slot)
             .chain(self.constants.iter().map(|c| c.slot))
+            .chain(
+                self.regions
+                    .iter()
+                    .flat_map(|r| r.inputs.iter().chain(&r.outputs).copied()),
+            )
             .chain(self.steps.iter().flat_map(|step| {
                 let operands = step.operands.iter().copied().flatten();
                 operands

@@ -76,7 +76,7 @@ pub(super) fn program(plan: &Plan, defs: &[&'static OpDef], region: &Region, uni
             .collect();
         let value = call(&mut b, plan, def, step, &operands?)?;
         let value = rounded(&mut b, value);
-        values.insert(step.results[0], value);
+        values.insert(*step.results.first()?, value);
     }
     for slot in &region.outputs {
         let Typed { value, dtype } = *values.get(slot)?;
