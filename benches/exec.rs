@@ -239,3 +239,49 @@ fn vgg19(bencher: Bencher<'_, '_>) {
     }
     net.run(bencher, x);
 }
+
+/// Eight additions one after the other, of four million elements each; bytes are those of operands and result.
+fn chain<T: tautomer::tensor::Element>(bencher: Bencher<'_, '_>, one: T) {
+    const N: usize = 1 << 22;
+    let mut graph = Graph::new();
+    let ty = Type::tensor(T::DTYPE, Shape::from(&[N][..]));
+    let x = graph.input("x", ty.clone());
+    let y = graph.input("y", ty);
+    let add = Op::Known(lookup("add").expect("an operator of the table"));
+    let mut sum = x;
+    for _ in 0..8 {
+        sum = graph.call(add.clone(), &[sum, y], &[]).expect("a well-typed call");
+    }
+    graph.output(sum, None);
+    let executor = Executor::new(Plan::compile(&graph).expect("a plan"), Mode::Kernels).expect("an executor");
+    let value = Tensor::new(&[N], vec![one; N]).expect("elements that fill the shape");
+    let (inputs, params) = ([value.clone(), value], Params::new());
+    bencher
+        .counter(divan::counter::BytesCount::new(3 * N * size_of::<T>()))
+        .bench_local(|| executor.run(black_box(&inputs), &params).expect("a run"));
+}
+
+#[divan::bench]
+fn chain_f32(bencher: Bencher<'_, '_>) {
+    chain(bencher, 1f32);
+}
+
+#[divan::bench]
+fn chain_f64(bencher: Bencher<'_, '_>) {
+    chain(bencher, 1f64);
+}
+
+#[divan::bench]
+fn chain_i32(bencher: Bencher<'_, '_>) {
+    chain(bencher, 1i32);
+}
+
+#[divan::bench]
+fn chain_i64(bencher: Bencher<'_, '_>) {
+    chain(bencher, 1i64);
+}
+
+#[divan::bench(args = ["exp", "log", "tanh", "erf", "sin", "sigmoid", "gelu", "silu"])]
+fn function(bencher: Bencher<'_, '_>, op: &str) {
+    call(bencher, op, &[&[1 << 16]], &[], 1 << 16);
+}

@@ -1,12 +1,12 @@
 //! What a program is compiled to: steps over tiles, and where their values are.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
+use tautomer_loops::{Kernel, Program};
 
-use super::chain::{One, Two};
 use super::lane::{Lane, Scalar, Words};
-use super::loops::Comparison;
+use super::lower::{Input, Regs};
 use crate::program::NodeId;
 use crate::types::Type;
 
@@ -43,90 +43,66 @@ pub(super) struct Register {
     pub(super) place: Place,
 }
 
-/// Another value in a chain.
-#[derive(Debug, Clone)]
-pub(super) enum With<N> {
-    Each(Reg),
-    Same(N),
-}
-
-/// One link of a chain over numbers of a type.
-#[derive(Debug, Clone)]
-pub(super) enum LinkCode<N> {
-    Two(Two, With<N>),
-    One(One),
-    Affine(Vec<(N, N)>),
-    Horner(Reg, Vec<N>),
-}
-
-/// A chain of arithmetic: the first value, and what is done with it.
-#[derive(Debug, Clone)]
-pub(super) struct ChainCode<N> {
-    pub(super) start: Reg,
-    pub(super) links: Vec<LinkCode<N>>,
-}
-
-/// A function of one float.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Function {
-    Exp,
-    Ln,
-    Sin,
-    Cos,
-    Tanh,
-    Floor,
-    Ceil,
-    Trunc,
-    Even,
-    /// Any other, of doubles.
-    Other(fn(f64) -> f64),
-}
-
-/// An operation on two numbers of one type that has a result for all of them.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Binary {
-    /// Integers wrap.
-    Add,
-    Subtract,
-    Multiply,
-    And,
-    Or,
-    Xor,
-    /// `a` unless `b` is greater, or `a` is NaN.
-    Greatest,
-    Least,
-    /// Any other, of doubles.
-    Other(fn(f64, f64) -> f64),
-}
-
-/// An operation on bits whose result is null where an operand is.
+/// A result of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bitwise {
-    And,
-    Or,
-    Xor,
-    Same,
+pub(super) enum Output {
+    /// The numbers, or bits, of a register.
+    Values(Reg),
+    /// The rows of it that are valid.
+    Valid(Reg),
+    /// The rows of it that fail.
+    Failed(Reg),
+}
+
+/// A program of a loop, and its code when it is first needed.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    program: Program,
+    kernel: OnceLock<Kernel>,
+}
+
+impl Prepared {
+    pub(super) fn new(program: Program) -> Self {
+        Prepared {
+            program,
+            kernel: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    pub(super) fn kernel(&self) -> &Kernel {
+        self.kernel.get_or_init(|| Kernel::new(self.program.clone()))
+    }
+}
+
+/// A loop, for tiles with nulls or without.
+#[derive(Debug, Clone)]
+pub(super) struct Variant {
+    pub(super) code: Arc<Prepared>,
+    pub(super) inputs: Vec<Input>,
+    pub(super) outputs: Vec<Output>,
+    /// Registers that are valid where all of others are.
+    pub(super) strict: Vec<(Reg, Regs)>,
+}
+
+/// The loop of a step.
+#[derive(Debug, Clone)]
+pub(super) struct LoopCode {
+    /// Where no input has nulls or failures.
+    pub(super) plain: Variant,
+    pub(super) nullable: Variant,
 }
 
 /// What a step computes.
 #[derive(Debug, Clone)]
 pub(super) enum Work {
-    Chain32(ChainCode<f32>),
-    Chain64(ChainCode<f64>),
-    Binary(Lane, Binary, [Reg; 2]),
-    Function(Lane, Function, Reg),
-    Convert(Lane, Lane, Reg),
+    /// Nodes whose values stay in registers.
+    Loop(Box<LoopCode>),
     /// Integers, and whether the remainder is wanted.
     Quotient(Lane, bool, [Reg; 2]),
-    /// Also whether the opposite is wanted.
-    Compare(Lane, Comparison, bool, [Reg; 2]),
-    Member(Lane, Reg, Arc<[Scalar]>, bool),
-    Bits(Bitwise, [Reg; 2]),
-    Not(Reg),
-    /// Kleene's `and`, or `or`.
-    Connective(bool, [Reg; 2]),
-    /// A choice of numbers, or of bits.
-    Select(Option<Lane>, [Reg; 3]),
     /// A node over arrays.
     Arrays,
 }
@@ -135,7 +111,8 @@ pub(super) enum Work {
 #[derive(Debug, Clone)]
 pub(super) struct Step {
     pub(super) work: Work,
-    pub(super) out: Reg,
+    /// What it computes; several registers if it is a loop.
+    pub(super) outs: SmallVec<[Reg; 1]>,
     /// The registers that the step reads, each once.
     pub(super) inputs: SmallVec<[Reg; 4]>,
 }
@@ -171,4 +148,25 @@ pub(super) struct Code {
     pub(super) results: Vec<Reg>,
     /// Whether any step works on arrays.
     pub(super) has_arrays: bool,
+    /// Whether whole groups of rows of columns are read, though a tile has fewer.
+    pub(super) has_groups: bool,
+}
+
+impl Code {
+    /// The loop that computes all results, if there is nothing else to do.
+    pub(super) fn only_loop(&self) -> Option<&LoopCode> {
+        let [
+            Step {
+                work: Work::Loop(code),
+                outs,
+                ..
+            },
+        ] = &self.steps[..]
+        else {
+            return None;
+        };
+        let once = |reg: &Reg| self.results.iter().filter(|result| *result == reg).count() == 1;
+        let all = outs.len() == self.results.len() && outs.iter().all(once);
+        all.then_some(code)
+    }
 }

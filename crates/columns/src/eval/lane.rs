@@ -79,6 +79,20 @@ macro_rules! lanes {
                 }
             }
 
+            /// The first rows.
+            pub(super) fn source(&self, rows: usize) -> tautomer_loops::Source<'_> {
+                match self {
+                    $(Tile::$lane(values) => tautomer_loops::Source::$lane(&values[..rows]),)*
+                }
+            }
+
+            /// The first rows, to be written.
+            pub(super) fn sink(&mut self, rows: usize) -> tautomer_loops::Sink<'_> {
+                match self {
+                    $(Tile::$lane(values) => tautomer_loops::Sink::$lane(&mut values[..rows]),)*
+                }
+            }
+
             pub(super) fn into_buffer(self) -> ArrowBuffer {
                 match self {
                     $(Tile::$lane(values) => ArrowBuffer::from_vec(values),)*
@@ -87,6 +101,13 @@ macro_rules! lanes {
         }
 
         impl Values {
+            /// Some rows.
+            pub(super) fn source(&self, start: usize, rows: usize) -> tautomer_loops::Source<'_> {
+                match self {
+                    $(Values::$lane(values) => tautomer_loops::Source::$lane(&values[start..start + rows]),)*
+                }
+            }
+
             /// The rows from `start` into a tile, which is longer than what remains.
             pub(super) fn copy_tail(&self, start: usize, tile: &mut Tile) {
                 match (self, tile) {
@@ -139,13 +160,6 @@ macro_rules! lanes {
                     TargetValues::$lane(values) => values,
                     _ => unreachable!("the buffers of results are checked first"),
                 }
-            }
-
-            #[inline(always)]
-            fn pick(bit: u64, a: Self, b: Self) -> Self {
-                let mask = $bits::default().wrapping_sub(bit as $bits);
-                let (a, b) = ($bits::from_ne_bytes(a.to_ne_bytes()), $bits::from_ne_bytes(b.to_ne_bytes()));
-                $native::from_ne_bytes(((a & mask) | (b & !mask)).to_ne_bytes())
             }
         })*
 
@@ -212,8 +226,6 @@ pub(super) trait Number: Sortable + Copy + Default + Send + Sync + std::fmt::Deb
     fn scalar(scalar: Scalar) -> Self;
     fn into_scalar(self) -> Scalar;
     fn target<'t>(values: &'t mut TargetValues<'_>) -> &'t mut [Self];
-    /// `a` if the bit is one, `b` if it is zero, without a branch.
-    fn pick(bit: u64, a: Self, b: Self) -> Self;
 }
 
 /// The values of a primitive array; `None` for other arrays.

@@ -12,6 +12,7 @@ use tautomer_diag::{Diagnostic, Diagnostics};
 
 use super::code::{Code, Place, Work};
 use super::compile::compile;
+use super::direct::Direct;
 use super::lane::{Lane, array_from, first_set, values_of};
 use super::message::{failure, joined};
 use super::nodes::Nodes;
@@ -65,7 +66,7 @@ impl Machine {
         let code = compile(&nodes.program, &roots, &nodes.constants, schema, &nodes.options);
         let mut last_use: Vec<usize> = (0..nodes.program.nodes().len()).collect();
         for step in code.steps.iter().filter(|step| matches!(step.work, Work::Arrays)) {
-            let node = code.registers[step.out.index()].node;
+            let node = code.registers[step.outs[0].index()].node;
             for of in nodes.program.uses(node) {
                 last_use[of.index()] = node.index();
             }
@@ -185,6 +186,16 @@ impl Machine {
         sinks: &mut [Sink<'_>],
     ) -> Result<(), Diagnostics> {
         let columns = self.columns(batch);
+        if let Some(loop_code) = self.code.only_loop() {
+            let direct = Direct {
+                code: &self.code,
+                loop_code,
+                columns: &columns,
+            };
+            return direct
+                .run(batch.num_rows(), sinks)
+                .map_err(|(at, start, rows)| no_validity(at, start, rows));
+        }
         let pooled = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut memory = pooled.unwrap_or_else(|| Memory::new(&self.code, self.nodes.program.nodes().len()));
         let rows = batch.num_rows();
@@ -240,10 +251,10 @@ impl Machine {
         for (at, step) in self.code.steps.iter().enumerate() {
             match (&step.work, &tile) {
                 (Work::Arrays, Some(tile)) => {
-                    let node = self.code.registers[step.out.index()].node;
+                    let node = self.code.registers[step.outs[0].index()].node;
                     self.arrays(runner, memory, tile, at, numbers.first + start as u64);
                     if let Some(state) = memory.states[node.index()].take() {
-                        runner.keep(memory, sinks, step.out, &state);
+                        runner.keep(memory, sinks, step.outs[0], &state);
                         memory.states[node.index()] = Some(state);
                     }
                 }
@@ -280,11 +291,11 @@ impl Machine {
                 To::Values(_) if matches!(register.place, Place::Result(_)) => {}
                 To::Values(_) => runner.copy_out(memory, *reg, sink),
             }
-            if !sink.validity.write(start, count, &memory.valid[reg.index()]) {
-                let text = format!("result {at} has nulls in rows {start} to {}", start + count - 1);
-                return Err(Diagnostic::error("T0708", text)
-                    .help("give a buffer for the validity of the result")
-                    .into());
+            if !sink
+                .validity
+                .write(start, count, memory.valid[reg.index()].as_ref().map(|words| &words[..]))
+            {
+                return Err(no_validity(at, start, count));
             }
         }
         Ok(())
@@ -293,7 +304,7 @@ impl Machine {
     /// Computes a node over arrays.
     fn arrays(&self, runner: &Runner<'_>, memory: &mut Memory, tile: &RecordBatch, at: usize, first_row: u64) {
         let step = &self.code.steps[at];
-        let id = self.code.registers[step.out.index()].node;
+        let id = self.code.registers[step.outs[0].index()].node;
         for input in &step.inputs {
             let of = self.code.registers[input.index()].node;
             if memory.states[of.index()].is_none() {
@@ -330,6 +341,14 @@ impl Machine {
             _ => unreachable!("results are computed"),
         }
     }
+}
+
+/// A result has nulls, and no buffer for its validity.
+fn no_validity(at: usize, start: usize, rows: usize) -> Diagnostics {
+    let text = format!("result {at} has nulls in rows {start} to {}", start + rows - 1);
+    Diagnostic::error("T0708", text)
+        .help("give a buffer for the validity of the result")
+        .into()
 }
 
 /// The results for a batch, where every node is computed over whole arrays as it is written.

@@ -5,15 +5,15 @@
 //! side where the left one does not decide. So `if(y != 0, x / y, 0)` never divides by zero.
 
 mod cache;
-mod chain;
 mod code;
 mod compile;
-mod convert;
+mod direct;
+mod form;
 mod input;
 mod lane;
-mod links;
 mod lookup;
 mod loops;
+mod lower;
 mod machine;
 mod macros;
 mod message;

@@ -7,20 +7,17 @@ use arrow_array::cast::AsArray;
 use arrow_buffer::NullBuffer;
 use pulp::Arch;
 use smallvec::SmallVec;
+use tautomer_loops as loops;
 
 use super::TILE;
-use super::chain::{self, Float, Link, Operand};
-use super::code::{Binary, Bitwise, ChainCode, Code, LinkCode, Place, Reg, With, Work};
-use super::convert::convert;
-use super::lane::{
-    Lane, Number, Tile, Values, Words, array_of, bits, both, combined, either, values_of, with_lane, words,
-};
-use super::loops;
-use super::macros::{apply, integers, quotient};
+use super::code::{Code, LoopCode, Output, Place, Reg, Work};
+use super::lane::{Lane, Number, Tile, Values, Words, array_of, bits, both, either, values_of, with_lane, words};
+use super::loops::Operand;
+use super::lower::Input;
+use super::macros::quotient;
 use super::nodes::State;
 use super::target::{Sink, To};
-use crate::kernels::real;
-use crate::options::{FloatOrder, OnFailure, Options};
+use crate::options::{OnFailure, Options};
 use crate::types::Type;
 
 /// The values of a tile, used again for the next.
@@ -104,7 +101,7 @@ impl Runner<'_> {
             memory.valid[column.reg.index()] = nulls.map(|nulls| words(nulls.inner(), start, count));
             match (&self.columns.values[at], column.lane) {
                 (Some(values), Some(lane)) => {
-                    if !self.rows.is_whole() {
+                    if !self.rows.is_whole() && self.code.has_groups {
                         values.copy_tail(start, memory.tails[at].get_or_insert_with(|| Tile::new(lane)));
                     }
                 }
@@ -169,150 +166,148 @@ impl Runner<'_> {
     /// Computes a step that does not work on arrays.
     pub(super) fn step(&self, at: usize, memory: &mut Memory, sinks: &mut [Sink<'_>]) {
         let step = &self.code.steps[at];
-        let out = step.out;
-        let arch = self.arch;
-        // Most functions are null, or fail, where an operand is or does.
-        let (mut valid, mut failed) = (None, None);
-        for input in &step.inputs {
-            valid = both(valid, &memory.valid[input.index()]);
-            failed = either(failed, &memory.failed[input.index()]);
-        }
-        let mut set: Words = [0; TILE / 64];
         match &step.work {
-            Work::Chain32(code) => self.chain(memory, sinks, out, code),
-            Work::Chain64(code) => self.chain(memory, sinks, out, code),
-            Work::Binary(lane, op, args) => match lane {
-                Lane::F64 => self.write(memory, sinks, out, |out, memory| {
-                    let (a, b) = (self.read(memory, args[0]), self.read(memory, args[1]));
-                    floats(arch, *op, out, a, b, |a: f64| a.is_nan(), |f, a, b| f(a, b));
-                }),
-                Lane::F32 => self.write(memory, sinks, out, |out, memory| {
-                    let (a, b) = (self.read(memory, args[0]), self.read(memory, args[1]));
-                    let wide = |f: fn(f64, f64) -> f64, a: f32, b: f32| f(a.into(), b.into()) as f32;
-                    floats(arch, *op, out, a, b, |a: f32| a.is_nan(), wide);
-                }),
-                Lane::I32 => self.write::<i32>(memory, sinks, out, |out, memory| {
-                    integers!(
-                        i32,
-                        arch,
-                        *op,
-                        out,
-                        self.read(memory, args[0]),
-                        self.read(memory, args[1])
-                    );
-                }),
-                Lane::I64 => self.write::<i64>(memory, sinks, out, |out, memory| {
-                    integers!(
-                        i64,
-                        arch,
-                        *op,
-                        out,
-                        self.read(memory, args[0]),
-                        self.read(memory, args[1])
-                    );
-                }),
-            },
-            Work::Function(lane, function, a) => match lane {
-                Lane::F32 => self.write(memory, sinks, out, |out, memory| {
-                    let near = |a: &f32| f64::from(a.abs()) <= real::LARGEST_ANGLE || a.is_nan();
-                    let a = self.each::<f32>(memory, *a);
-                    apply!(arch, *function, out, &a, f32, near);
-                }),
-                _ => self.write(memory, sinks, out, |out, memory| {
-                    let near = |a: &f64| a.abs() <= real::LARGEST_ANGLE || a.is_nan();
-                    let a = self.each::<f64>(memory, *a);
-                    apply!(arch, *function, out, &a, f64, near);
-                }),
-            },
-            Work::Convert(from, to, a) => with_lane!(*from, A => with_lane!(*to, B => {
-                self.write::<B>(memory, sinks, out, |out, memory| {
-                    let a = self.each::<A>(memory, *a);
-                    convert(arch, out, &a);
-                });
-            })),
-            Work::Quotient(lane, remainder, args) => match lane {
-                Lane::I32 => self.write::<i32>(memory, sinks, out, |out, memory| {
-                    let (a, b) = (self.read(memory, args[0]), self.read(memory, args[1]));
-                    quotient!(i32, arch, *remainder, out, a, b, set)
-                }),
-                _ => self.write::<i64>(memory, sinks, out, |out, memory| {
-                    let (a, b) = (self.read(memory, args[0]), self.read(memory, args[1]));
-                    quotient!(i64, arch, *remainder, out, a, b, set)
-                }),
-            },
-            Work::Compare(lane, how, opposite, args) => {
-                with_lane!(*lane, N => {
-                    let (a, b) = (self.read::<N>(memory, args[0]), self.read::<N>(memory, args[1]));
-                    match self.options.float_order {
-                        FloatOrder::Partial => loops::compare(arch, &mut set, *how, a, b),
-                        FloatOrder::Total => loops::compare_sorted(arch, &mut set, *how, a, b),
-                    }
-                });
-                if *opposite {
-                    set = set.map(|word| !word);
-                }
-            }
-            Work::Member(lane, a, members, has_null) => {
-                with_lane!(*lane, N => {
-                    let a = self.each::<N>(memory, *a);
-                    let members: SmallVec<[N; 8]> = members.iter().map(|&member| N::scalar(member)).collect();
-                    loops::member(arch, &mut set, &a, &members);
-                });
-                if *has_null {
-                    valid = both(valid, &Some(set));
-                }
-            }
-            Work::Bits(op, args) => {
-                let (a, b) = (&memory.bits[args[0].index()], &memory.bits[args[1].index()]);
-                set = match op {
-                    Bitwise::And => combined(a, b, |a, b| a & b),
-                    Bitwise::Or => combined(a, b, |a, b| a | b),
-                    Bitwise::Xor => combined(a, b, |a, b| a ^ b),
-                    Bitwise::Same => combined(a, b, |a, b| !(a ^ b)),
-                };
-            }
-            Work::Not(a) => set = memory.bits[a.index()].map(|word| !word),
-            Work::Connective(is_and, args) => {
-                (set, valid, failed) = connective(memory, *is_and, *args);
-            }
-            Work::Select(lane, parts) => {
-                let [condition, then, otherwise] = parts.map(Reg::index);
-                // A null condition takes the second branch.
-                let mask = match &memory.valid[condition] {
-                    None => memory.bits[condition],
-                    Some(valid) => combined(&memory.bits[condition], valid, |bit, valid| bit & valid),
-                };
-                valid = match (&memory.valid[then], &memory.valid[otherwise]) {
-                    (None, None) => None,
-                    (a, b) => Some(chosen(&mask, a.as_ref().unwrap_or(&ALL), b.as_ref().unwrap_or(&ALL))),
-                };
-                failed = match (&memory.failed[then], &memory.failed[otherwise]) {
-                    (None, None) => None,
-                    (a, b) => Some(chosen(&mask, a.as_ref().unwrap_or(&NO), b.as_ref().unwrap_or(&NO))),
-                };
-                failed = either(failed, &memory.failed[condition]);
-                match lane {
-                    None => set = chosen(&mask, &memory.bits[then], &memory.bits[otherwise]),
-                    Some(lane) => with_lane!(*lane, N => self.write::<N>(memory, sinks, out, |out, memory| {
-                        let (a, b) = (self.read(memory, parts[1]), self.read(memory, parts[2]));
-                        loops::select(arch, out, &mask, a, b);
-                    })),
-                }
+            Work::Loop(code) => self.looped(code, &step.outs, &step.inputs, memory, sinks),
+            Work::Quotient(lane, remainder, args) => {
+                self.quotient(*lane, *remainder, *args, step.outs[0], memory, sinks)
             }
             Work::Arrays => unreachable!("arrays are computed by their node"),
         }
-        if let Work::Quotient(..) = step.work
-            && set.iter().any(|&word| word != 0)
+    }
+
+    /// Computes the nodes of a loop.
+    fn looped(&self, code: &LoopCode, outs: &[Reg], inputs: &[Reg], memory: &mut Memory, sinks: &mut [Sink<'_>]) {
+        let Rows { start, count } = self.rows;
+        let clear = |reg: &Reg| memory.valid[reg.index()].is_none() && memory.failed[reg.index()].is_none();
+        let variant = if inputs.iter().all(clear) {
+            &code.plain
+        } else {
+            &code.nullable
+        };
+        // Taken from the memory, which the inputs are read from.
+        let mut tiles: SmallVec<[(u32, Tile); 4]> = SmallVec::new();
+        for out in outs {
+            if let Place::Slot(slot) = self.code.registers[out.index()].place {
+                let tile = std::mem::replace(&mut memory.slots[slot as usize], Tile::I32(Vec::new()));
+                tiles.push((slot, tile));
+            }
+        }
+        let mut truths: SmallVec<[Words; 4]> = variant.outputs.iter().map(|_| [0; TILE / 64]).collect();
         {
+            let words = self.words_of(&variant.inputs, memory);
+            let sources = variant.inputs.iter().zip(&words);
+            let sources: SmallVec<[loops::Source<'_>; 8]> = sources
+                .map(|(input, words)| self.source(input, words, memory))
+                .collect();
+            let mut buffers: SmallVec<[Option<loops::Sink<'_>>; 4]> =
+                sinks.iter_mut().map(|sink| sink.numbers(start, count)).collect();
+            let mut slots: SmallVec<[(u32, Option<&mut Tile>); 4]> =
+                tiles.iter_mut().map(|(slot, tile)| (*slot, Some(tile))).collect();
+            let mut to: SmallVec<[loops::Sink<'_>; 4]> = SmallVec::new();
+            for (output, truths) in variant.outputs.iter().zip(&mut truths) {
+                let place = match output {
+                    Output::Values(reg) => self.code.registers[reg.index()].place,
+                    Output::Valid(_) | Output::Failed(_) => Place::None,
+                };
+                let sink = match place {
+                    Place::Slot(slot) => {
+                        let tile = slots.iter_mut().find(|(known, _)| *known == slot);
+                        tile.and_then(|(_, tile)| tile.take()).map(|tile| tile.sink(count))
+                    }
+                    Place::Result(at) => buffers[at as usize].take(),
+                    _ => Some(loops::Sink::Bool(truths)),
+                };
+                to.push(sink.unwrap_or_else(|| unreachable!("each result has a place of its own")));
+            }
+            variant.code.kernel().run(count, &sources, &mut to);
+        }
+        for (slot, tile) in tiles {
+            memory.slots[slot as usize] = tile;
+        }
+        for out in outs {
+            (memory.valid[out.index()], memory.failed[out.index()]) = (None, None);
+        }
+        for (reg, regs) in &variant.strict {
+            memory.valid[reg.index()] = regs
+                .iter()
+                .fold(None, |valid, of| both(valid, &memory.valid[of.index()]));
+        }
+        for (output, truths) in variant.outputs.iter().zip(truths) {
+            match output {
+                Output::Values(reg) => memory.bits[reg.index()] = truths,
+                Output::Valid(reg) => memory.valid[reg.index()] = Some(truths),
+                Output::Failed(reg) => memory.failed[reg.index()] = Some(truths),
+            }
+        }
+    }
+
+    /// The words of the inputs of a loop that are bits.
+    fn words_of(&self, inputs: &[Input], memory: &Memory) -> SmallVec<[Words; 4]> {
+        let words = inputs.iter().map(|input| match input {
+            Input::Values(reg) => memory.bits[reg.index()],
+            Input::Valid(regs) => {
+                let valid = regs
+                    .iter()
+                    .fold(None, |valid, of| both(valid, &memory.valid[of.index()]));
+                valid.unwrap_or([!0; _])
+            }
+            Input::Failed(reg) => memory.failed[reg.index()].unwrap_or([0; _]),
+        });
+        words.collect()
+    }
+
+    fn source<'m>(&'m self, input: &Input, words: &'m Words, memory: &'m Memory) -> loops::Source<'m> {
+        let Rows { start, count } = self.rows;
+        let place = match input {
+            Input::Values(reg) => self.code.registers[reg.index()].place,
+            _ => Place::None,
+        };
+        match place {
+            Place::Column(at) => match &self.columns.values[at as usize] {
+                Some(values) => values.source(start, count),
+                None => unreachable!("a column of numbers has values"),
+            },
+            Place::Slot(at) => memory.slots[at as usize].source(count),
+            Place::None => loops::Source::Bool(words),
+            Place::Same(_) | Place::Result(_) => unreachable!("constants are part of the loop"),
+        }
+    }
+
+    /// The quotient or the remainder of integers, which fails where the divisor is zero.
+    fn quotient(
+        &self,
+        lane: Lane,
+        remainder: bool,
+        args: [Reg; 2],
+        out: Reg,
+        memory: &mut Memory,
+        sinks: &mut [Sink<'_>],
+    ) {
+        let (mut valid, mut failed) = (None, None);
+        for arg in args {
+            valid = both(valid, &memory.valid[arg.index()]);
+            failed = either(failed, &memory.failed[arg.index()]);
+        }
+        let arch = self.arch;
+        let mut zero: Words = [0; TILE / 64];
+        match lane {
+            Lane::I32 => self.write::<i32>(memory, sinks, out, |out, memory| {
+                let (a, b) = (self.read(memory, args[0]), self.read(memory, args[1]));
+                quotient!(i32, arch, remainder, out, a, b, zero)
+            }),
+            _ => self.write::<i64>(memory, sinks, out, |out, memory| {
+                let (a, b) = (self.read(memory, args[0]), self.read(memory, args[1]));
+                quotient!(i64, arch, remainder, out, a, b, zero)
+            }),
+        }
+        if zero.iter().any(|&word| word != 0) {
             match self.options.division_by_zero {
                 OnFailure::Error => {
-                    let here = both(Some(set), &valid);
+                    let here = both(Some(zero), &valid);
                     failed = either(here, &failed);
                 }
-                OnFailure::Null => valid = both(Some(set.map(|word| !word)), &valid),
+                OnFailure::Null => valid = both(Some(zero.map(|word| !word)), &valid),
             }
-        } else {
-            memory.bits[out.index()] = set;
         }
         memory.valid[out.index()] = valid;
         memory.failed[out.index()] = failed;
@@ -324,27 +319,6 @@ impl Runner<'_> {
             Operand::Each(values) => values.into(),
             Operand::Same(value) => vec![value; self.rows.padded()].into(),
         }
-    }
-
-    fn chain<N: Number + Float>(&self, memory: &mut Memory, sinks: &mut [Sink<'_>], out: Reg, code: &ChainCode<N>) {
-        self.write(memory, sinks, out, |out, memory| {
-            let each = |reg: Reg| match self.read::<N>(memory, reg) {
-                Operand::Each(values) => values,
-                Operand::Same(_) => unreachable!("constants are part of the chain"),
-            };
-            let links: SmallVec<[Link<'_, N>; 8]> = code
-                .links
-                .iter()
-                .map(|link| match link {
-                    LinkCode::Two(op, With::Each(reg)) => Link::Two(*op, Operand::Each(each(*reg))),
-                    LinkCode::Two(op, With::Same(value)) => Link::Two(*op, Operand::Same(*value)),
-                    LinkCode::One(op) => Link::One(*op),
-                    LinkCode::Affine(pairs) => Link::Affine(pairs),
-                    LinkCode::Horner(by, terms) => Link::Horner(each(*by), terms),
-                })
-                .collect();
-            chain::run(self.arch, out, self.read(memory, code.start), &links);
-        });
     }
 
     /// The array of a register that was not computed as one.
@@ -405,71 +379,5 @@ impl Runner<'_> {
                 }
             }
         }
-    }
-}
-
-const ALL: Words = [!0; TILE / 64];
-const NO: Words = [0; TILE / 64];
-
-fn chosen(mask: &Words, a: &Words, b: &Words) -> Words {
-    std::array::from_fn(|at| (mask[at] & a[at]) | (!mask[at] & b[at]))
-}
-
-/// Kleene's `and`, or `or`: values, validity, failures. Failures of the right side count where the left side does not
-/// decide.
-fn connective(memory: &Memory, is_and: bool, [a, b]: [Reg; 2]) -> (Words, Option<Words>, Option<Words>) {
-    let flip = if is_and { !0 } else { 0 };
-    // `false` decides `and`, `true` decides `or`.
-    let known = |reg: Reg| {
-        let bits = memory.bits[reg.index()].map(|word| word ^ flip);
-        match &memory.valid[reg.index()] {
-            None => bits,
-            Some(valid) => combined(&bits, valid, |bit, valid| bit & valid),
-        }
-    };
-    let (decided_a, decided_b) = (known(a), known(b));
-    let decided = combined(&decided_a, &decided_b, |a, b| a | b);
-    let late =
-        memory.failed[b.index()].map(|failed| combined(&failed, &decided_a, |failed, decided| failed & !decided));
-    let valid = match (&memory.valid[a.index()], &memory.valid[b.index()]) {
-        (None, None) => None,
-        (a, b) => {
-            let both = combined(a.as_ref().unwrap_or(&ALL), b.as_ref().unwrap_or(&ALL), |a, b| a & b);
-            Some(combined(&both, &decided, |both, decided| both | decided))
-        }
-    };
-    let failed = either(memory.failed[a.index()], &late);
-    (decided.map(|word| word ^ flip), valid, failed)
-}
-
-/// An operation on floats.
-fn floats<N: Copy + PartialOrd + Default>(
-    arch: Arch,
-    op: Binary,
-    out: &mut [N],
-    a: Operand<'_, N>,
-    b: Operand<'_, N>,
-    is_nan: impl Fn(N) -> bool,
-    other: impl Fn(fn(f64, f64) -> f64, N, N) -> N,
-) {
-    match op {
-        Binary::Greatest => loops::zip(
-            arch,
-            out,
-            a,
-            b,
-            #[inline(always)]
-            |a, b| if b > a || is_nan(a) { b } else { a },
-        ),
-        Binary::Least => loops::zip(
-            arch,
-            out,
-            a,
-            b,
-            #[inline(always)]
-            |a, b| if b < a || is_nan(a) { b } else { a },
-        ),
-        Binary::Other(f) => loops::zip(arch, out, a, b, |a, b| other(f, a, b)),
-        _ => unreachable!("arithmetic on floats is a chain"),
     }
 }

@@ -4,8 +4,6 @@ use arrow_buffer::bit_util;
 
 use tautomer_diag::Diagnostic;
 
-use super::TILE;
-use super::lane::Words;
 use crate::types::Type;
 
 macro_rules! target_values {
@@ -28,6 +26,16 @@ macro_rules! target_values {
                 match self {
                     TargetValues::Bits(bytes) => TargetValues::Bits(bytes),
                     $(TargetValues::$variant(values) => TargetValues::$variant(values),)*
+                }
+            }
+
+            /// Some rows of numbers, for a loop.
+            pub(super) fn numbers(&mut self, start: usize, rows: usize) -> Option<tautomer_loops::Sink<'_>> {
+                match self {
+                    TargetValues::Bits(_) => None,
+                    $(TargetValues::$variant(values) => {
+                        Some(tautomer_loops::Sink::$variant(&mut values[start..start + rows]))
+                    })*
                 }
             }
 
@@ -123,6 +131,16 @@ pub(super) struct Sink<'a> {
     pub(super) validity: Validity<'a>,
 }
 
+impl Sink<'_> {
+    /// Some rows of a buffer of numbers, for a loop.
+    pub(super) fn numbers(&mut self, start: usize, rows: usize) -> Option<tautomer_loops::Sink<'_>> {
+        match &mut self.to {
+            To::Values(values) => values.numbers(start, rows),
+            To::Arrays(_) | To::Nothing => None,
+        }
+    }
+}
+
 pub(super) enum To<'a> {
     Values(TargetValues<'a>),
     /// The tiles of a result of another type.
@@ -141,11 +159,12 @@ pub(super) enum Validity<'a> {
 impl Validity<'_> {
     /// Writes the validity of a tile; no words mean that every row is valid. False if there is a null and no place for
     /// it.
-    pub(super) fn write(&mut self, start: usize, rows: usize, valid: &Option<Words>) -> bool {
+    pub(super) fn write(&mut self, start: usize, rows: usize, valid: Option<&[u64]>) -> bool {
         match (self, valid) {
             (Validity::Missing, None) | (Validity::Own(None, _), None) => {}
             (Validity::Missing, Some(words)) => return (0..rows).all(|row| words[row / 64] >> (row % 64) & 1 == 1),
-            (Validity::Given(bytes), _) => write_bits(bytes, start, rows, valid.as_ref().unwrap_or(&[!0; TILE / 64])),
+            (Validity::Given(bytes), None) => set_bits(bytes, start, rows),
+            (Validity::Given(bytes), Some(words)) => write_bits(bytes, start, rows, words),
             (Validity::Own(Some(_), _), None) => {}
             (Validity::Own(own, all), Some(words)) => {
                 let bytes = own.get_or_insert_with(|| vec![0xff; bit_util::ceil(*all, 8)]);
@@ -157,9 +176,18 @@ impl Validity<'_> {
 }
 
 /// Writes bits from a row that a tile begins with.
-pub(super) fn write_bits(bytes: &mut [u8], start: usize, rows: usize, words: &Words) {
+pub(super) fn write_bits(bytes: &mut [u8], start: usize, rows: usize, words: &[u64]) {
     let bytes = &mut bytes[start / 8..(start + rows).div_ceil(8)];
-    for (bytes, word) in bytes.chunks_mut(8).zip(words) {
-        bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
+    let (whole, rest) = bytes.as_chunks_mut::<8>();
+    for (bytes, word) in whole.iter_mut().zip(words) {
+        *bytes = word.to_le_bytes();
     }
+    if !rest.is_empty() {
+        rest.copy_from_slice(&words[whole.len()].to_le_bytes()[..rest.len()]);
+    }
+}
+
+/// Sets bits from a row that a tile begins with.
+fn set_bits(bytes: &mut [u8], start: usize, rows: usize) {
+    bytes[start / 8..(start + rows).div_ceil(8)].fill(!0);
 }

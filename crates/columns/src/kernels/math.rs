@@ -5,6 +5,7 @@ use arrow_array::{ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, PrimitiveArra
 use arrow_buffer::BooleanBuffer;
 use pulp::Arch;
 use std::sync::Arc;
+use tautomer_loops::functions;
 
 use crate::function::Arg::T;
 use crate::function::{Function, Kernel, Real, Returns, Signature};
@@ -36,7 +37,7 @@ macro_rules! computed {
                     #[inline(always)]
                     || {
                         for (out, &a) in out.iter_mut().zip(input) {
-                            *out = $function(f64::from(a)) as f32;
+                            *out = $function(&mut functions::Double, f64::from(a)) as f32;
                         }
                     },
                 );
@@ -51,7 +52,7 @@ macro_rules! computed {
                     #[inline(always)]
                     || {
                         for (out, &a) in out.iter_mut().zip(input) {
-                            *out = $function(a);
+                            *out = $function(&mut functions::Double, a);
                         }
                     },
                 );
@@ -72,18 +73,18 @@ macro_rules! vector {
 pub(crate) const FUNCTIONS: &[Function] = &[
     float!("sqrt", f32::sqrt, f64::sqrt),
     float!("cbrt", f32::cbrt, f64::cbrt),
-    vector!("exp", real::exp, f64::exp),
-    vector!("ln", real::ln, f64::ln),
+    vector!("exp", functions::exp_f64, f64::exp),
+    vector!("ln", functions::ln_f64, f64::ln),
     float!("log10", f32::log10, f64::log10),
-    vector!("sin", real::sin, f64::sin),
-    vector!("cos", real::cos, f64::cos),
+    vector!("sin", functions::sin_f64, f64::sin),
+    vector!("cos", functions::cos_f64, f64::cos),
     float!("tan", f32::tan, f64::tan),
     float!("asin", f32::asin, f64::asin),
     float!("acos", f32::acos, f64::acos),
     float!("atan", f32::atan, f64::atan),
     float!("sinh", f32::sinh, f64::sinh),
     float!("cosh", f32::cosh, f64::cosh),
-    vector!("tanh", real::tanh, f64::tanh),
+    vector!("tanh", functions::tanh_f64, f64::tanh),
     float!("cot", |a| a.tan().recip(), |a| a.tan().recip()),
     float!("radians", f32::to_radians, f64::to_radians),
     float!("degrees" | "udfdegrees", f32::to_degrees, f64::to_degrees),
@@ -187,7 +188,7 @@ fn two(
 
 fn log(context: &Context<'_>, args: &[ArrayRef]) -> Column {
     match args.len() {
-        1 => computed!(context, args, real::ln),
+        1 => computed!(context, args, functions::ln_f64),
         _ => {
             let out = two(
                 context,

@@ -1,0 +1,98 @@
+//! What programs read and write.
+
+use crate::program::Type;
+use crate::scalar::Number;
+
+macro_rules! data {
+    ($($variant:ident $native:ident,)*) => {
+        /// The rows of an input. A uniform input has one row.
+        #[derive(Debug, Clone, Copy)]
+        pub enum Source<'a> {
+            $(#[doc = concat!("Numbers of `", stringify!($native), "`.")] $variant(&'a [$native]),)*
+            /// Truth values, 64 in a word, the first one in its lowest bit.
+            Bool(&'a [u64]),
+        }
+
+        /// The rows of a result.
+        #[derive(Debug)]
+        pub enum Sink<'a> {
+            $(#[doc = concat!("Numbers of `", stringify!($native), "`.")] $variant(&'a mut [$native]),)*
+            /// Truth values, 64 in a word. Those after the last row are arbitrary.
+            Bool(&'a mut [u64]),
+        }
+
+        impl Source<'_> {
+            pub(crate) fn ty(&self) -> Type {
+                match self {
+                    $(Source::$variant(_) => Type::$variant,)*
+                    Source::Bool(_) => Type::Bool,
+                }
+            }
+
+            /// The number of rows.
+            pub(crate) fn rows(&self) -> usize {
+                match self {
+                    $(Source::$variant(values) => values.len(),)*
+                    Source::Bool(words) => words.len().saturating_mul(64),
+                }
+            }
+
+            /// The bits of the first number.
+            pub(crate) fn first(&self) -> u64 {
+                match self {
+                    $(Source::$variant(values) => values[0].bits(),)*
+                    Source::Bool(words) => words[0] & 1,
+                }
+            }
+
+            pub(crate) fn address(&self) -> *const u8 {
+                match self {
+                    $(Source::$variant(values) => values.as_ptr().cast(),)*
+                    Source::Bool(words) => words.as_ptr().cast(),
+                }
+            }
+        }
+
+        impl Sink<'_> {
+            pub(crate) fn ty(&self) -> Type {
+                match self {
+                    $(Sink::$variant(_) => Type::$variant,)*
+                    Sink::Bool(_) => Type::Bool,
+                }
+            }
+
+            pub(crate) fn rows(&self) -> usize {
+                match self {
+                    $(Sink::$variant(values) => values.len(),)*
+                    Sink::Bool(words) => words.len().saturating_mul(64),
+                }
+            }
+
+            pub(crate) fn address(&mut self) -> *mut u8 {
+                match self {
+                    $(Sink::$variant(values) => values.as_mut_ptr().cast(),)*
+                    Sink::Bool(words) => words.as_mut_ptr().cast(),
+                }
+            }
+        }
+
+        $(impl Column for $native {
+            fn source(values: &[Self]) -> Source<'_> {
+                Source::$variant(values)
+            }
+
+            fn sink(values: &mut [Self]) -> Sink<'_> {
+                Sink::$variant(values)
+            }
+        })*
+    };
+}
+data!(F32 f32, F64 f64, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64,);
+
+/// Numbers that inputs and results have.
+pub trait Column: Number {
+    /// Them as an input.
+    fn source(values: &[Self]) -> Source<'_>;
+    /// Them as a result.
+    fn sink(values: &mut [Self]) -> Sink<'_>;
+}

@@ -1,0 +1,14 @@
+//! Machine code made at run time. Only `machine` has unsafe code.
+
+mod assembler;
+mod generate;
+mod instructions;
+mod layout;
+mod machine;
+mod registers;
+mod table;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub(crate) use machine::Machine;
