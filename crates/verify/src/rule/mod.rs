@@ -19,6 +19,7 @@ use self::search::Search;
 use self::shrink::{Shrinking, shrink};
 use crate::compare::finding::Fault;
 use crate::instance::random::Random;
+use crate::instance::recipe::Recipe;
 use crate::instance::seeds::{Seeds, unmatched_alternatives};
 use crate::proof;
 use crate::verdict::options::Options;
@@ -101,14 +102,21 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
             "the proof relies on all laws of functions, and some are disabled".to_owned(),
         )),
         None if options.prove => {
-            let forms = search.forms();
-            Some(match unmatched_alternatives(rule, &forms) {
-                0 => proof::prove(&proof::Task {
+            let forms = search.forms(true);
+            let prove = |forms: &[&Recipe]| {
+                proof::prove(&proof::Task {
                     rule,
                     trial: &trial,
-                    agreeing: &forms,
+                    agreeing: forms,
                     refused: search.refused(),
                     all_types: search.all_types,
+                })
+            };
+            Some(match unmatched_alternatives(rule, &forms) {
+                // Of some operators, proofs may know no formula.
+                0 => prove(&forms).or_else(|why| match search.operated.is_empty() {
+                    true => Err(why),
+                    false => prove(&search.forms(false)),
                 }),
                 n => Err(format!(
                     "no instance was found for {n} of the alternatives in its source"

@@ -65,6 +65,7 @@ impl Search<'_> {
                 _ => None,
             }));
         }
+        let first = self.agreeing.len();
         for (name, next) in waiting {
             if seen.contains(name) {
                 continue;
@@ -77,6 +78,7 @@ impl Search<'_> {
                 seen.insert(name);
             }
         }
+        self.operated = first..self.agreeing.len();
         None
     }
 

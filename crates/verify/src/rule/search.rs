@@ -46,6 +46,8 @@ pub(crate) struct Search<'a> {
     pub(super) agreeing: Vec<usize>,
     /// How many of those the proof takes its forms from: an instance with coinciding dimensions gives no new form.
     pub(super) forms: usize,
+    /// Which of those have an operator that no other instance has.
+    pub(super) operated: std::ops::Range<usize>,
     comparer: Comparer,
     pub(crate) evidence: EvidenceCounts,
     /// Whether the bits are equal at all instances so far, if bits were compared at any.
@@ -87,6 +89,7 @@ impl<'a> Search<'a> {
             pool: Vec::new(),
             agreeing: Vec::new(),
             forms: 0,
+            operated: 0..0,
             comparer: Comparer::new(options.strict, options.laws),
             evidence: EvidenceCounts::default(),
             same_bits: None,
@@ -131,10 +134,12 @@ impl<'a> Search<'a> {
         self.agreeing.iter().map(|&i| &self.pool[i])
     }
 
-    /// The instances that the proof takes its forms from.
-    pub(crate) fn forms(&self) -> Vec<&Recipe> {
+    /// The instances that the proof takes its forms from, with all operators or with those that were found first.
+    pub(crate) fn forms(&self, all_operators: bool) -> Vec<&Recipe> {
         let uncompared = self.uncompared.iter().map(|&i| &self.pool[i]);
-        self.agreeing().take(self.forms).chain(uncompared).collect()
+        let compared = self.agreeing().enumerate().take(self.forms);
+        let compared = compared.filter(|(i, _)| all_operators || !self.operated.contains(i));
+        compared.map(|(_, recipe)| recipe).chain(uncompared).collect()
     }
 
     /// Tries the seeds, then mutations of them.
