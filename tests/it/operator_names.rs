@@ -155,6 +155,12 @@ const LEFT: &[(&str, &[&str], &str)] = &[
     ("crates/verify/src/proof/layout.rs", &["shape"], FIELD),
     ("crates/verify/src/proof/ranks/matches.rs", &["max", "min"], FUNCTION),
     ("crates/verify/src/proof/ranks/numbering.rs", &["range"], FUNCTION),
+    ("crates/verify/src/proof/ranks/spatial/axes.rs", &["shape"], FIELD),
+    (
+        "crates/verify/src/proof/ranks/spatial/text.rs",
+        &["range", "shape", "size"],
+        "a function of expressions, and fields of values",
+    ),
     (
         "crates/verify/src/proof/ranks/text.rs",
         &["max", "min", "range", "shape", "size"],
@@ -201,9 +207,10 @@ const LEFT: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Where a function of the prover is compared with a name: laws are about single functions.
-const LAWS: [&str; 3] = [
+const LAWS: [&str; 4] = [
     "crates/verify/src/proof/laws.rs",
     "crates/verify/src/proof/fold.rs",
+    "crates/verify/src/proof/function.rs",
     "crates/verify/src/proof/certificate.rs",
 ];
 

@@ -285,8 +285,14 @@ fn every_condition_is_needed() {
     for Loaded { rule, examples, .. } in all() {
         for i in 0..rule.conditions.len() {
             let looser = without(&rule, i);
+            // Without the condition the rule fires; or, on operands of unknown rank, it would, if engines did not try
+            // which types these may have.
             let shown = examples.iter().any(|example| {
-                matches!(example.kind, ExampleKind::MustNotFire) && report(&example.source, &looser).applied > 0
+                let graph = &example.source;
+                let is_open = |v: &VertexId| graph.ty(*v).as_tensor().is_some_and(|ty| ty.shape.is_none());
+                let found = report(graph, &looser);
+                let fires = found.applied > 0 || found.refused > 0 && graph.inputs().iter().any(is_open);
+                matches!(example.kind, ExampleKind::MustNotFire) && fires
             });
             if !shown {
                 missing.push(format!(
