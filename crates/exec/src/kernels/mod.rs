@@ -15,6 +15,7 @@ mod depthwise;
 mod elementwise;
 mod image;
 mod kept;
+mod lanes;
 mod layout;
 mod micro;
 mod narrow;

@@ -102,7 +102,7 @@ fn one<T: Element>(
 }
 
 /// A number as an element: zero in any type, or any number in one of floating-point numbers.
-fn number<T: Element>(value: f64) -> Option<T> {
+pub(super) fn number<T: Element>(value: f64) -> Option<T> {
     if value == 0.0 && value.is_sign_positive() {
         return Some(T::default());
     }

@@ -4,7 +4,7 @@ use pulp::{Arch, NullaryFnOnce};
 
 use super::call::{done, or_decline};
 use super::elementwise::larger;
-use super::image::Geometry;
+use super::image::copy_short;
 use super::reduce::{max_of, sum_of};
 use super::window::Window;
 use super::{Call, Kernel};
@@ -80,80 +80,117 @@ fn slide(
     if size_out == 0 {
         return;
     }
-    let geometry = Geometry::new(w);
-    let (offsets, steps) = (geometry.offsets(), geometry.steps());
-    // Windows between the rows of the output are computed, and thrown away, if rows are short.
-    let [od, oh, ow] = w.output;
-    let is_wide = ow >= LANES;
-    let mut line = vec![empty; if is_wide { 0 } else { (oh - 1) * steps[1] + ow }];
-    let mut image = vec![empty; geometry.size()];
+    // What the rows of a window are folded into, with padding; and that line, grouped by remainders modulo the stride.
+    let covered = (w.output[2] - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
+    let length = covered.max(w.pad[2] + w.input[2]).next_multiple_of(LANES) + LANES * w.stride[2];
+    let mut lines = [vec![empty; length], vec![empty; length]];
     for (i, out) in out.chunks_exact_mut(size_out).enumerate() {
-        geometry.write(&x[i * size_in..][..size_in], &mut image);
-        let mut rows = out.chunks_exact_mut(ow);
-        for z in 0..od {
-            let windows = |first: usize, out: &mut [f32]| {
-                Arch::new().dispatch(Windows {
-                    image: &image[first..],
-                    offsets: &offsets,
-                    empty,
-                    fold,
-                    out,
-                });
-            };
-            if is_wide {
-                for (y, row) in rows.by_ref().take(oh).enumerate() {
-                    windows(z * steps[0] + y * steps[1], row);
-                }
-                continue;
-            }
-            windows(z * steps[0], &mut line);
-            for (row, line) in rows.by_ref().take(oh).zip(line.chunks(steps[1])) {
-                row.copy_from_slice(&line[..ow]);
-            }
-        }
+        let channel = &x[i * size_in..][..size_in];
+        Arch::new().dispatch(Channel {
+            w,
+            channel,
+            out,
+            empty,
+            fold,
+            lines: &mut lines,
+        });
         finish(out);
     }
 }
 
-/// Windows that are folded at a time.
-const LANES: usize = 32;
+/// Lanes of the widest vectors.
+const LANES: usize = 16;
 
-/// Folds as many neighbouring windows as `out` has elements.
-struct Windows<'a, F> {
-    image: &'a [f32],
-    offsets: &'a [usize],
+/// Folds the windows of a channel: first the rows that each covers into one, then along that row.
+struct Channel<'a, F> {
+    w: &'a Window,
+    channel: &'a [f32],
+    out: &'a mut [f32],
     empty: f32,
     fold: F,
-    out: &'a mut [f32],
+    lines: &'a mut [Vec<f32>; 2],
 }
 
-impl<F: Fn(f32, f32) -> f32> NullaryFnOnce for Windows<'_, F> {
+impl<F: Fn(f32, f32) -> f32 + Copy> NullaryFnOnce for Channel<'_, F> {
     type Output = ();
+
     #[inline(always)]
     fn call(self) {
-        let n = self.out.len();
-        let mut done = 0;
-        while n >= LANES && done < n {
-            // The last part begins where it fits, and folds some windows again.
-            done = done.min(n - LANES);
-            let mut all = [self.empty; LANES];
-            for &offset in self.offsets {
-                let from = &self.image[offset + done..][..LANES];
-                for (all, &x) in all.iter_mut().zip(from) {
-                    *all = (self.fold)(*all, x);
+        let Channel {
+            w,
+            channel,
+            out,
+            empty,
+            fold,
+            lines: [line, phases],
+        } = self;
+        let [_, height, width] = w.input;
+        let [_, oh, ow] = w.output;
+        for (at, row) in out.chunks_exact_mut(ow).enumerate() {
+            let inside = &mut line[w.pad[2]..][..width];
+            let mut is_first = true;
+            for k in 0..w.kernel[0] * w.kernel[1] {
+                let z = w.position(0, at / oh, k / w.kernel[1]);
+                let Some((z, y)) = z.zip(w.position(1, at % oh, k % w.kernel[1])) else {
+                    continue;
+                };
+                let from = &channel[(z * height + y) * width..][..width];
+                if is_first {
+                    inside
+                        .iter_mut()
+                        .zip(from)
+                        .for_each(|(line, &x)| *line = fold(empty, x));
+                } else {
+                    inside
+                        .iter_mut()
+                        .zip(from)
+                        .for_each(|(line, &x)| *line = fold(*line, x));
+                }
+                is_first = false;
+            }
+            if is_first {
+                inside.fill(empty);
+            }
+            match w.stride[2] {
+                1 => along(w, line, 1, row, empty, fold),
+                // Constant distances are exchanges of elements between vectors.
+                2 => along(w, grouped::<2>(line, phases), 2, row, empty, fold),
+                3 => along(w, grouped::<3>(line, phases), 3, row, empty, fold),
+                4 => along(w, grouped::<4>(line, phases), 4, row, empty, fold),
+                stride => {
+                    for (x, out) in row.iter_mut().enumerate() {
+                        let covered = line[x * stride..].iter().step_by(w.dilation[2]).take(w.kernel[2]);
+                        *out = covered.fold(empty, |all, &x| fold(all, x));
+                    }
                 }
             }
-            self.out[done..][..LANES].copy_from_slice(&all);
-            done += LANES;
         }
-        let rest = &mut self.out[done..];
-        rest.fill(self.empty);
-        for &offset in self.offsets {
-            let from = &self.image[offset + done..][..rest.len()];
-            for (all, &x) in rest.iter_mut().zip(from) {
-                *all = (self.fold)(*all, x);
-            }
+    }
+}
+
+/// The elements of a line grouped by their remainders modulo `STRIDE`.
+#[inline(always)]
+fn grouped<'a, const STRIDE: usize>(line: &[f32], out: &'a mut [f32]) -> &'a [f32] {
+    let each = line.len() / STRIDE;
+    let (groups, _) = line.as_chunks::<STRIDE>();
+    for (phase, out) in out.chunks_exact_mut(each).take(STRIDE).enumerate() {
+        out.iter_mut().zip(groups).for_each(|(out, group)| *out = group[phase]);
+    }
+    out
+}
+
+/// Folds the windows of a line whose elements are grouped by their remainders modulo `stride`.
+#[inline(always)]
+fn along(w: &Window, line: &[f32], stride: usize, row: &mut [f32], empty: f32, fold: impl Fn(f32, f32) -> f32 + Copy) {
+    let each = line.len() / stride;
+    for (i, out) in row.chunks_mut(LANES).enumerate() {
+        let mut all = [empty; LANES];
+        for k in 0..w.kernel[2] {
+            let offset = k * w.dilation[2];
+            let from = &line[offset % stride * each + offset / stride + i * LANES..][..LANES];
+            all.iter_mut().zip(from).for_each(|(all, &x)| *all = fold(*all, x));
         }
+        copy_short(&all[..out.len()], out);
     }
 }
 

@@ -8,11 +8,12 @@
 //! A result does not depend on the number of threads: each of its elements is one sum in one order.
 #![allow(unsafe_code, reason = "micro-kernels use vector instructions on raw pointers")]
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 
 use super::call::Finished;
-use super::micro::{LARGEST, Micro, Tile};
+use super::micro::{Micro, Tile};
 
 /// The elements of the inner dimension that one pass covers.
 const DEPTH: usize = 256;
@@ -20,6 +21,15 @@ const DEPTH: usize = 256;
 /// Elements of right panels that are multiplied one after the other: they stay in a first-level cache of 32 KiB or
 /// more with a left panel beside them.
 const GROUP: usize = 8192;
+
+/// Panels of a group.
+const GROUPED: usize = 32;
+
+/// A left matrix of at most this many elements stays in a second-level cache.
+const RESIDENT: usize = 96 << 10;
+
+/// Panels of columns that are computed from the first to the last pass if the left matrix is in a cache.
+const PART: usize = 4;
 
 /// Fewer multiplications than this are not worth a second thread.
 const PARALLEL: usize = 1 << 20;
@@ -29,7 +39,7 @@ pub(super) struct Left {
     rows: usize,
     inner: usize,
     micro: Micro,
-    /// For each pass over the inner dimension, for each panel, its columns; zero below the last row.
+    /// For each pass over the inner dimension, for each panel, its columns.
     elements: Vec<f32>,
 }
 
@@ -37,32 +47,50 @@ impl Left {
     /// Packs a matrix of `rows` contiguous rows.
     pub(super) fn of_rows(micro: Micro, matrix: &[f32], rows: usize) -> Left {
         let inner = matrix.len() / rows.max(1);
-        let panels = rows.div_ceil(micro.rows);
-        let mut elements = vec![0.0; panels * micro.rows * inner];
+        let mut left = Left {
+            rows,
+            inner,
+            micro,
+            elements: vec![0.0; rows * inner],
+        };
+        let mut elements = std::mem::take(&mut left.elements);
         let mut at = 0;
         for first in (0..inner).step_by(DEPTH) {
             let depth = DEPTH.min(inner - first);
-            for panel in 0..panels {
-                let out = &mut elements[at..][..depth * micro.rows];
+            for panel in 0..left.panels() {
+                let rows = left.panel(panel);
+                let out = &mut elements[at..][..depth * rows.len()];
                 at += out.len();
-                for i in 0..micro.rows.min(rows - panel * micro.rows) {
-                    let row = &matrix[(panel * micro.rows + i) * inner + first..][..depth];
-                    let out = out[i..].iter_mut().step_by(micro.rows);
+                for (i, row) in rows.clone().enumerate() {
+                    let row = &matrix[row * inner + first..][..depth];
+                    let out = out[i..].iter_mut().step_by(rows.len());
                     out.zip(row).for_each(|(o, x)| *o = *x);
                 }
             }
         }
-        Left {
-            rows,
-            inner,
-            micro,
-            elements,
-        }
+        left.elements = elements;
+        left
+    }
+
+    /// The number of panels.
+    fn panels(&self) -> usize {
+        self.rows.div_ceil(self.micro.rows)
+    }
+
+    /// The rows of a panel. All have about the same number: a tile of very few rows would wait for its sums.
+    fn panel(&self, i: usize) -> Range<usize> {
+        let panels = self.panels();
+        i * self.rows / panels..(i + 1) * self.rows / panels
     }
 }
 
 /// A right matrix, which is packed while it is multiplied unless its panels are there.
 pub(super) trait Right: Sync {
+    /// How many columns from `column` on are best multiplied together, at most `most`, if they are read so many `times`.
+    fn width(&self, _times: usize, _column: usize, most: usize) -> usize {
+        most
+    }
+
     /// The panel of rows `first..first + depth` that begins with column `column`, if the matrix is packed.
     fn panel(&self, _first: usize, _depth: usize, _column: usize) -> Option<&[f32]> {
         None
@@ -224,11 +252,11 @@ pub(super) fn product<R: Right>(
     if out.is_empty() {
         return;
     }
-    let panels = left.rows.div_ceil(left.micro.rows);
-    let mut starts = vec![0.0; panels * left.micro.rows];
-    if let Start::Rows(bias) = finish.start {
-        starts[..left.rows].copy_from_slice(bias);
-    }
+    let starts = match finish.start {
+        Start::Rows(bias) => Cow::Borrowed(bias),
+        Start::Zero | Start::Result => vec![0.0; left.rows].into(),
+    };
+    assert_eq!(starts.len(), left.rows, "there is not one start for each row");
     let task = Task {
         left,
         right,
@@ -259,7 +287,7 @@ pub(super) fn product<R: Right>(
 struct Task<'a, R> {
     left: &'a Left,
     right: &'a R,
-    /// What the sum of each row starts with, for whole panels.
+    /// What the sum of each row starts with.
     starts: &'a [f32],
     finish: Finish<'a>,
     out: *mut f32,
@@ -281,126 +309,111 @@ impl<R: Right> Task<'_, R> {
     /// `out` points to `columns` elements for each row of `left`, as does what is added, no other thread accesses these columns, and `range`
     /// ends at `columns` at the latest.
     unsafe fn run(&self, range: Range<usize>) {
-        let Micro { rows, columns, .. } = self.left.micro;
-        let inner = self.left.inner;
-        let panels = self.left.rows.div_ceil(rows);
-        let passes = inner.div_ceil(DEPTH).max(1);
+        let columns = self.left.micro.columns;
+        // If the left matrix stays in a second-level cache, all passes over a part of the result follow each other, so
+        // that this part stays in a cache too. Otherwise each part of the left matrix is read once.
+        let fits = self.left.elements.len() <= RESIDENT;
+        let part = if fits { PART * columns } else { range.len().max(1) };
         let mut packed = PACKED.take();
-        for pass in 0..passes {
-            let first = pass * DEPTH;
-            let depth = DEPTH.min(inner - first);
-            let block = &self.left.elements[first * panels * rows..];
-            let size = depth * columns;
-            let group = (GROUP / size.max(1)).clamp(1, 32);
-            if packed.len() < group * size + columns {
-                packed.resize(group * size + columns, 0.0);
-            }
-            for chunk in range.clone().step_by(group * columns) {
-                let chunk = chunk..range.end.min(chunk + group * columns);
-                let is_packed = self.right.panel(first, depth, chunk.start).is_some();
-                let mut placed = [None; 32];
-                for (j, column) in chunk.clone().step_by(columns).enumerate().filter(|_| !is_packed) {
-                    let count = columns.min(range.end - column);
-                    placed[j] = self.right.in_place(panels, first, depth, column, count, columns);
-                    if placed[j].is_some() {
-                        continue;
-                    }
-                    self.right
-                        .pack(first, depth, column, count, columns, &mut packed[j * size..]);
-                }
-                for panel in 0..panels {
-                    for (j, column) in chunk.clone().step_by(columns).enumerate() {
-                        let mut places = std::ptr::null();
-                        let right = match (self.right.panel(first, depth, column), &placed[j]) {
-                            (Some(panel), _) => &panel[..size],
-                            (None, Some(placed)) => {
-                                assert_eq!(placed.rows.len(), depth, "a panel has another depth");
-                                places = placed.rows.as_ptr();
-                                placed.elements
-                            }
-                            (None, None) => &packed[j * size..][..size],
-                        };
-                        let tile = Tile {
-                            depth,
-                            left: block[panel * rows * depth..][..rows * depth].as_ptr(),
-                            right: right.as_ptr(),
-                            places,
-                            out: self.out.wrapping_add(panel * rows * self.columns + column),
-                            stride: self.columns,
-                            start: match (pass, self.finish.start) {
-                                (0, Start::Zero | Start::Rows(_)) => self.starts[panel * rows..][..rows].as_ptr(),
-                                _ => std::ptr::null(),
-                            },
-                            add: match self.finish.add {
-                                Some(add) if pass + 1 == passes => {
-                                    add.as_ptr().wrapping_add(panel * rows * self.columns + column)
-                                }
-                                _ => std::ptr::null(),
-                            },
-                            low: if pass + 1 == passes {
-                                self.finish.low
-                            } else {
-                                f32::NEG_INFINITY
-                            },
-                            high: if pass + 1 == passes {
-                                self.finish.high
-                            } else {
-                                f32::INFINITY
-                            },
-                        };
-                        let height = rows.min(self.left.rows - panel * rows);
-                        let width = columns.min(range.end - column);
-                        // SAFETY: the panels have `depth` times `rows` and `columns` elements by the slices above, or by
-                        // `Placed::new` and the assertion, and
-                        // the first `height` rows and `width` columns of the tile are inside the result.
-                        unsafe { multiply(self.left.micro, tile, height, width) };
-                    }
-                }
+        for first in range.clone().step_by(part) {
+            let part = first..range.end.min(first + part);
+            for pass in 0..self.passes() {
+                // SAFETY: the part is one of the range.
+                unsafe { self.pass(pass, part.clone(), &mut packed) };
             }
         }
         PACKED.set(packed);
     }
+
+    fn passes(&self) -> usize {
+        self.left.inner.div_ceil(DEPTH).max(1)
+    }
+
+    /// Adds one pass over the inner dimension to these columns of the result.
+    ///
+    /// # Safety
+    /// As for [`Task::run`].
+    unsafe fn pass(&self, pass: usize, range: Range<usize>, packed: &mut Vec<f32>) {
+        let columns = self.left.micro.columns;
+        let panels = self.left.panels();
+        let first = pass * DEPTH;
+        let depth = DEPTH.min(self.left.inner - first);
+        let size = depth * columns;
+        let group = (GROUP / size.max(1)).clamp(1, GROUPED);
+        if packed.len() < group * size + columns {
+            packed.resize(group * size + columns, 0.0);
+        }
+        let mut column = range.start;
+        while column < range.end {
+            // A group of panels. Those that are packed here are in `packed`, and empty in `rights`.
+            let mut rights: [(Range<usize>, Panel<'_>); GROUPED] = Default::default();
+            let mut n = 0;
+            while n < group && column < range.end {
+                let count = self.right.width(panels, column, columns.min(range.end - column));
+                let mut right = Panel::default();
+                if let Some(elements) = self.right.panel(first, depth, column) {
+                    right.elements = &elements[..size];
+                } else if let Some(placed) = self.right.in_place(panels, first, depth, column, count, columns) {
+                    assert_eq!(placed.rows.len(), depth, "a panel has another depth");
+                    (right.elements, right.places) = (placed.elements, Some(placed.rows));
+                } else {
+                    self.right
+                        .pack(first, depth, column, count, columns, &mut packed[n * size..]);
+                }
+                rights[n] = (column..column + count, right);
+                column += count;
+                n += 1;
+            }
+            for panel in 0..panels {
+                let rows = self.left.panel(panel);
+                for (j, (columns, right)) in rights[..n].iter().enumerate() {
+                    let mut right = *right;
+                    if right.elements.is_empty() {
+                        right.elements = &packed[j * size..][..size];
+                    }
+                    let tile = self.tile(pass, rows.clone(), depth, right, columns.clone());
+                    // SAFETY: the panels have `depth` times `rows` and `columns` elements by the slices above and in
+                    // `tile`, or by `Placed::new` and the assertion, and the tile is inside the result.
+                    unsafe { self.left.micro.run(&tile) };
+                }
+            }
+        }
+    }
+
+    /// The tile of these rows and columns in one pass.
+    fn tile(&self, pass: usize, rows: Range<usize>, depth: usize, right: Panel<'_>, columns: Range<usize>) -> Tile {
+        let block = &self.left.elements[pass * DEPTH * self.left.rows..];
+        let first = rows.start * self.columns + columns.start;
+        let is_last = pass + 1 == self.passes();
+        Tile {
+            rows: rows.len(),
+            columns: columns.len(),
+            depth,
+            left: block[rows.start * depth..][..rows.len() * depth].as_ptr(),
+            right: right.elements.as_ptr(),
+            places: right.places.map_or(std::ptr::null(), <[usize]>::as_ptr),
+            out: self.out.wrapping_add(first),
+            stride: self.columns,
+            start: match (pass, self.finish.start) {
+                (0, Start::Zero | Start::Rows(_)) => self.starts[rows].as_ptr(),
+                _ => std::ptr::null(),
+            },
+            add: match self.finish.add {
+                Some(add) if is_last => add.as_ptr().wrapping_add(first),
+                _ => std::ptr::null(),
+            },
+            low: if is_last { self.finish.low } else { f32::NEG_INFINITY },
+            high: if is_last { self.finish.high } else { f32::INFINITY },
+        }
+    }
 }
 
-/// Computes the first `height` rows and `width` columns of a tile.
-///
-/// # Safety
-/// The panels are those of a whole tile, and that part of the result can be written by this thread alone.
-unsafe fn multiply(micro: Micro, tile: Tile, height: usize, width: usize) {
-    if height == micro.rows && width == micro.columns {
-        // SAFETY: upheld by the caller; the machine has the instructions of `micro`.
-        return unsafe { micro.run(&tile) };
-    }
-    let mut whole = [0.0f32; LARGEST];
-    let place = |i: usize| tile.out.wrapping_add(i * tile.stride);
-    if tile.start.is_null() {
-        for (i, row) in whole.chunks_exact_mut(micro.columns).take(height).enumerate() {
-            // SAFETY: the caller guarantees `width` elements of each of `height` rows.
-            unsafe { row.as_mut_ptr().copy_from_nonoverlapping(place(i), width) };
-        }
-    }
-    let mut added = [0.0f32; LARGEST];
-    if !tile.add.is_null() {
-        for (i, row) in added.chunks_exact_mut(micro.columns).take(height).enumerate() {
-            // SAFETY: what is added has the same rows as the result.
-            unsafe {
-                row.as_mut_ptr()
-                    .copy_from_nonoverlapping(tile.add.wrapping_add(i * tile.stride), width)
-            };
-        }
-    }
-    let other = Tile {
-        out: whole.as_mut_ptr(),
-        stride: micro.columns,
-        add: if tile.add.is_null() { tile.add } else { added.as_ptr() },
-        ..tile
-    };
-    // SAFETY: as above; `whole` has room for every tile.
-    unsafe { micro.run(&other) };
-    for (i, row) in whole.chunks_exact(micro.columns).take(height).enumerate() {
-        // SAFETY: as above.
-        unsafe { place(i).copy_from_nonoverlapping(row.as_ptr(), width) };
-    }
+/// A panel of a right matrix.
+#[derive(Clone, Copy, Default)]
+struct Panel<'a> {
+    elements: &'a [f32],
+    /// Where its rows are, unless they are contiguous.
+    places: Option<&'a [usize]>,
 }
 
 #[cfg(test)]

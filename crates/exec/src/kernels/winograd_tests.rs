@@ -60,8 +60,6 @@ fn tiles_compute_the_convolution() {
                 );
                 let bias = numbers(filters, 3);
                 let tiled = Winograd::new(size, &weights, filters, micro);
-                let mut image = Image::new(&tiled.tiles(&w), channels, |n| vec![f32::NAN; n]);
-                image.set(&x);
                 let finish = Finish {
                     low: -3.0,
                     high: 50.0,
@@ -71,7 +69,7 @@ fn tiles_compute_the_convolution() {
                 let mut first = Vec::new();
                 for threads in [1, 2, 3] {
                     let mut out = vec![f32::NAN; want.len()];
-                    assert!(tiled.run(&w, &image, finish, &mut out, threads));
+                    assert!(tiled.run(&w, &x, finish, &mut out, threads));
                     // Numbers are up to 2, so a result is up to 36 for each channel.
                     let bound = if size == 4 { 2e-5 } else { 1e-5 } * (channels as f64).sqrt();
                     for (i, (&x, y)) in out.iter().zip(&want).enumerate() {
@@ -98,11 +96,9 @@ fn results_that_are_not_finite_are_computed_directly() {
             let mut x = numbers(2 * 81, 2);
             x[100] = special;
             let tiled = Winograd::new(size, &weights, 4, Micro::best());
-            let mut image = Image::new(&tiled.tiles(&w), 2, |n| vec![0.0; n]);
-            image.set(&x);
             let mut out = vec![0.0; 4 * 81];
             let finish = Finish::from(Start::Zero);
-            assert!(!tiled.run(&w, &image, finish, &mut out, 1), "{special} with {size}");
+            assert!(!tiled.run(&w, &x, finish, &mut out, 1), "{special} with {size}");
         }
     }
     // An image of which tiles are worth while, with numbers that are not finite at some places.
