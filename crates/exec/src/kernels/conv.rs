@@ -4,7 +4,6 @@ use std::sync::OnceLock;
 
 use super::call::{Finished, done, or_decline};
 use super::depthwise::depthwise;
-use super::gemm::{Dst, Layout, gemm};
 use super::image::Image;
 use super::micro::Micro;
 use super::product::{Finish, Left, Start, product};
@@ -15,7 +14,7 @@ use tautomer_op::OpError;
 use tautomer_tensor::Tensor;
 
 /// The kernels of this family.
-pub(super) const KERNELS: &[Kernel] = &[Kernel::f32("conv", conv), Kernel::f32("conv_transpose", conv_transpose)];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::f32("conv", conv)];
 
 type Done = Result<Option<Vec<Tensor>>, OpError>;
 
@@ -145,104 +144,6 @@ struct Weights {
 impl Weights {
     fn tiled(&self, size: usize, windows: &[f32], filters: usize) -> &Winograd {
         self.tiled[usize::from(size == 4)].get_or_init(|| Winograd::new(size, windows, filters, Micro::best()))
-    }
-}
-
-fn conv_transpose(call: &Call<'_>) -> Done {
-    let (x, w) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
-    let bias = call.f32s(2);
-    if bias.is_none() && call.optional(2).is_some() {
-        return Ok(None);
-    }
-    let shape = or_decline!(call.out_shape());
-    let ([n, channels, input @ ..], [_, rows, kernel @ ..]) = (call.shape(0), call.shape(1)) else {
-        return Ok(None);
-    };
-    // The window of the convolution of which this is the transpose: it slides over the result.
-    let window = or_decline!(Window::of(call, shape.get(2..).unwrap_or(&[]), input, kernel));
-    let groups = or_decline!(call.int("group").and_then(|g| usize::try_from(g).ok())).max(1);
-    let (n, channels, rows) = (*n, *channels, *rows);
-    let filters = rows * groups;
-    if channels % groups != 0 || call.shape(1)[0] != channels || shape[..2] != [n, filters] {
-        return Ok(None);
-    }
-    // Padding derived from a requested output shape is not in the attributes.
-    let explicit = (0..3).all(|a| {
-        let covered =
-            (window.output[a].max(1) - 1) * window.stride[a] + (window.kernel[a].max(1) - 1) * window.dilation[a] + 1;
-        covered + window.stride[a] > window.input[a] + window.pad[a] + window.pad_end[a]
-    });
-    if !explicit || !call.attr("output_shape").is_none() {
-        return Ok(None);
-    }
-    let depth = channels / groups;
-    let (size_in, size_out) = (window.output_size(), window.input_size());
-    let inner = rows * window.kernel_size();
-    let mut out = vec![0.0f32; n * filters * size_out];
-    if out.is_empty() {
-        return done(&shape, out);
-    }
-    if let Some(bias) = &bias {
-        for (i, channel) in out.chunks_exact_mut(size_out).enumerate() {
-            channel.fill(bias[i % filters]);
-        }
-    }
-    let mut columns = vec![0.0f32; inner * size_in];
-    if columns.is_empty() {
-        return done(&shape, out);
-    }
-    for i in 0..n {
-        for g in 0..groups {
-            let a = &w[g * depth * inner..][..depth * inner];
-            let b = &x[(i * channels + g * depth) * size_in..][..depth * size_in];
-            let layout = Layout::rows(0, size_in);
-            let al = Layout::rows(0, inner).transposed();
-            gemm(
-                (inner, size_in, depth),
-                &mut columns,
-                layout,
-                Dst::Overwrite,
-                a,
-                al,
-                b,
-                layout,
-                1.0,
-                call.threads,
-            );
-            let c = &mut out[(i * filters + g * rows) * size_out..][..rows * size_out];
-            columns_to_image(&window, &columns, c);
-        }
-    }
-    done(&shape, out)
-}
-
-/// Adds every row of `columns` to the positions its window element covers.
-fn columns_to_image(w: &Window, columns: &[f32], image: &mut [f32]) {
-    let [od, oh, ow] = w.output;
-    let [kd, kh, kw] = w.kernel;
-    let mut rows = columns.chunks_exact(w.output_size());
-    for channel in image.chunks_exact_mut(w.input_size()) {
-        for k in 0..kd * kh * kw {
-            let (z, y, x) = (k / (kh * kw), k / kw % kh, k % kw);
-            let inside = w.inside(2, x);
-            let Some(row) = rows.next() else { return };
-            for line in 0..od * oh {
-                let Some((d, h)) = w.position(0, line / oh, z).zip(w.position(1, line % oh, y)) else {
-                    continue;
-                };
-                if inside.is_empty() {
-                    continue;
-                }
-                let from = &row[line * ow..][inside.clone()];
-                let start =
-                    (d * w.input[1] + h) * w.input[2] + inside.start * w.stride[2] + x * w.dilation[2] - w.pad[2];
-                channel[start..]
-                    .iter_mut()
-                    .step_by(w.stride[2])
-                    .zip(from)
-                    .for_each(|(o, &v)| *o += v);
-            }
-        }
     }
 }
 

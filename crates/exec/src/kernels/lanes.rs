@@ -20,6 +20,8 @@ pub(super) struct Tiles<'a> {
     pub(super) size: usize,
     /// Tiles in a row of them.
     pub(super) along: usize,
+    /// Rows of tiles for each remainder of the rows of the image modulo the dilation.
+    pub(super) each: usize,
     pub(super) micro: Micro,
 }
 
@@ -38,7 +40,7 @@ impl Tiles<'_> {
             let (begin, reach) = (right * size, n * size + 2);
             for row in 0..side {
                 let lanes = &mut out[row * side * PITCH + done..];
-                let y = (down * size + row).wrapping_sub(pad_y);
+                let y = self.line(down, row).wrapping_sub(pad_y);
                 let line = if y < height { &channel[y * length..] } else { &[] };
                 let is_inside = y < height && begin >= pad_x && begin - pad_x + reach <= length;
                 let inside = is_inside.then(|| line[begin - pad_x..].first_chunk::<LINE>()).flatten();
@@ -63,6 +65,11 @@ impl Tiles<'_> {
                 row[count..width].fill(0.0);
             }
         }
+    }
+
+    /// The row of the image, counted from the padding, or of the result, that row `row` of the tiles in row `down` is.
+    pub(super) fn line(&self, down: usize, row: usize) -> usize {
+        (down % self.each * self.size + row) * self.window.dilation[1] + down / self.each
     }
 
     /// Writes elements `k`, `k + size`, and so on of a line to the vector of row `k`, for each `k` below the side of a
@@ -197,34 +204,38 @@ mod tests {
     fn tiles_are_where_the_window_says() {
         for &micro in Micro::all() {
             for size in [2, 4] {
-                for (height, length, pad) in [
-                    (1, 1, [1, 1]),
-                    (4, 6, [0, 0]),
-                    (5, 3, [2, 1]),
-                    (9, 150, [1, 0]),
-                    (30, 66, [1, 2]),
+                for (height, length, pad, dilation) in [
+                    (1, 1, [1, 1], 1),
+                    (4, 6, [0, 0], 1),
+                    (5, 3, [2, 1], 1),
+                    (9, 150, [1, 0], 1),
+                    (30, 66, [1, 2], 1),
+                    (13, 5, [1, 1], 2),
+                    (40, 70, [3, 1], 3),
                 ] {
                     let window = Window {
                         input: [1, height, length],
                         output: [
                             1,
-                            (height + 2 * pad[0]).saturating_sub(2),
+                            (height + 2 * pad[0]).saturating_sub(2 * dilation),
                             (length + 2 * pad[1]).saturating_sub(2),
                         ],
                         kernel: [1, 3, 3],
                         stride: [1; 3],
-                        dilation: [1; 3],
+                        dilation: [1, dilation, 1],
                         pad: [0, pad[0], pad[1]],
                         pad_end: [0, pad[0], pad[1]],
                     };
                     let along = window.output[2].div_ceil(size);
+                    let each = window.output[1].div_ceil(dilation).div_ceil(size);
                     let tiles = Tiles {
                         window: &window,
                         size,
                         along,
+                        each,
                         micro,
                     };
-                    let all = along * window.output[1].div_ceil(size);
+                    let all = along * each * dilation;
                     let channel: Vec<f32> = (0..height * length).map(|i| i as f32 + 1.0).collect();
                     let side = size + 2;
                     for first in (0..all).step_by(32) {
@@ -233,7 +244,8 @@ mod tests {
                         tiles.load(&channel, first, count, 32, &mut out);
                         for (at, lane) in (0..side * side).flat_map(|at| (0..32).map(move |lane| (at, lane))) {
                             let (down, right) = ((first + lane) / along, (first + lane) % along);
-                            let y = (down * size + at / side).wrapping_sub(pad[0]);
+                            let y = (down % each * size + at / side) * dilation + down / each;
+                            let y = y.wrapping_sub(pad[0]);
                             let x = (right * size + at % side).wrapping_sub(pad[1]);
                             let inside = lane < count && y < height && x < length;
                             let expected = if inside { channel[y * length + x] } else { 0.0 };

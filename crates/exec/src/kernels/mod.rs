@@ -10,6 +10,7 @@ mod broadcast;
 mod buffers;
 mod call;
 mod conv;
+mod conv_transpose;
 mod copy;
 mod depthwise;
 mod elementwise;
@@ -101,6 +102,7 @@ static KERNELS: &[&[Kernel]] = &[
     unary::KERNELS,
     matmul::KERNELS,
     conv::KERNELS,
+    conv_transpose::KERNELS,
     pad::KERNELS,
     pool::KERNELS,
     norm::KERNELS,

@@ -51,7 +51,7 @@ pub(super) fn tile_size(window: &Window, channels: usize, filters: usize) -> Opt
         dilation,
         ..
     } = window;
-    if *kernel != [1, 3, 3] || *stride != [1; 3] || *dilation != [1; 3] || window.output[0] != 1 {
+    if *kernel != [1, 3, 3] || *stride != [1; 3] || dilation[2] != 1 || window.output[0] != 1 {
         return None;
     }
     // Panels are transformed in whole vectors.
@@ -66,8 +66,8 @@ pub(super) fn tile_size(window: &Window, channels: usize, filters: usize) -> Opt
     };
     let direct = cost(9, window.output_size(), 0.25 * channels as f64);
     let tiled = |size: usize| {
-        let tiles = window.output[1].div_ceil(size) * window.output[2].div_ceil(size);
-        let elements = (size + 2) * (size + 2);
+        let [down, along] = grid(window, size);
+        let (tiles, elements) = (window.dilation[1] * down * along, (size + 2) * (size + 2));
         let fits = elements * channels * filters * size_of::<f32>() <= LARGEST;
         let transformed = if size == 4 { 1.3 } else { 0.9 };
         (
@@ -79,6 +79,11 @@ pub(super) fn tile_size(window: &Window, channels: usize, filters: usize) -> Opt
     let fitting = [tiled(4), tiled(2)].into_iter().filter(|(.., fits)| *fits);
     let best = fitting.min_by(|a, b| a.0.total_cmp(&b.0))?;
     (best.0 < 0.9 * direct).then_some(best.1)
+}
+
+/// The number of tiles along each axis, for each remainder of rows modulo the dilation.
+fn grid(window: &Window, size: usize) -> [usize; 2] {
+    [1, 2].map(|axis| window.output[axis].div_ceil(window.dilation[axis]).div_ceil(size))
 }
 
 impl Winograd {
@@ -109,11 +114,6 @@ impl Winograd {
         }
     }
 
-    /// The number of tiles along each axis.
-    fn grid(&self, window: &Window) -> [usize; 2] {
-        [1, 2].map(|axis| window.output[axis].div_ceil(self.size))
-    }
-
     /// Convolves one image; false if a result is not finite, and then all are to be ignored.
     pub(super) fn run(
         &self,
@@ -124,8 +124,8 @@ impl Winograd {
         threads: usize,
     ) -> bool {
         let width = self.micro.columns;
-        let grid = self.grid(window);
-        let tiles = grid[0] * grid[1];
+        let [each, along] = grid(window, self.size);
+        let tiles = window.dilation[1] * each * along;
         let side = self.size + 2;
         let panels = tiles.div_ceil(width);
         let bytes = side * side * (self.channels + self.filters) * width * size_of::<f32>();
@@ -135,7 +135,13 @@ impl Winograd {
             window,
             image,
             finish,
-            along: grid[1],
+            tiling: Tiles {
+                window,
+                size: self.size,
+                along,
+                each,
+                micro: self.micro,
+            },
             tiles,
             finite: AtomicBool::new(true),
             out: Out(out.as_mut_ptr(), out.len()),
@@ -212,8 +218,7 @@ struct Task<'a> {
     /// Its channels.
     image: &'a [f32],
     finish: Finish<'a>,
-    /// Tiles in a row of them.
-    along: usize,
+    tiling: Tiles<'a>,
     tiles: usize,
     finite: AtomicBool,
     out: Out,
@@ -329,17 +334,11 @@ impl Task<'_> {
             "a tile is outside its block"
         );
         let out = out.0.wrapping_add(at);
-        let tiles = Tiles {
-            window: self.window,
-            size: self.of.size,
-            along: self.along,
-            micro: self.of.micro,
-        };
         let mut scratch = SCRATCH.take();
         scratch.resize(ROOM, 0.0);
         let rows = &mut scratch[..(elements + 1) * PITCH];
         let image = self.image.chunks_exact(self.window.input_size()).nth(channel);
-        tiles.load(image.unwrap_or_default(), first, count, width, rows);
+        self.tiling.load(image.unwrap_or_default(), first, count, width, rows);
         match self.of.size {
             2 => Arch::new().dispatch(Transform::<4> { rows, width, out, step }),
             _ => Arch::new().dispatch(Transform::<6> { rows, width, out, step }),
@@ -352,7 +351,7 @@ impl Task<'_> {
         let (size, width) = (self.of.size, self.of.micro.columns);
         let mut scratch = SCRATCH.take();
         scratch.resize(ROOM, 0.0);
-        let lines = &mut scratch[..size * size * width];
+        let lines_of = &mut scratch[..size * size * width];
         let start = match self.finish.start {
             Start::Rows(bias) => bias[filter],
             _ => 0.0,
@@ -368,21 +367,21 @@ impl Task<'_> {
                 step,
                 width,
                 start,
-                lines,
+                lines: lines_of,
             }),
             _ => Arch::new().dispatch(Back::<6, 4> {
                 sums,
                 step,
                 width,
                 start,
-                lines,
+                lines: lines_of,
             }),
         };
         if !finite {
             self.finite.store(false, Ordering::Relaxed);
         }
         let [_, height, length] = self.window.output;
-        let along = self.along;
+        let along = self.tiling.along;
         let end = self.tiles.min((panel + 1) * width);
         let mut tile = panel * width;
         // Tiles in one row of tiles are written together.
@@ -391,9 +390,10 @@ impl Task<'_> {
             let n = (along - right).min(end - tile);
             let x = right * size;
             let values = (n * size).min(length - x);
-            for line in 0..size.min(height - down * size) {
-                let from = &mut lines[(line * width + tile - panel * width) * size..][..values];
-                let at = (filter * height + down * size + line) * length + x;
+            let lines = (0..size).map(|line| (line, self.tiling.line(down, line)));
+            for (line, y) in lines.filter(|(_, y)| *y < height) {
+                let from = &mut lines_of[(line * width + tile - panel * width) * size..][..values];
+                let at = (filter * height + y) * length + x;
                 finished.apply(at, from);
                 // SAFETY: each tile of each filter has its own results.
                 unsafe { self.out.write(at, from) };
