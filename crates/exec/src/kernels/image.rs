@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use pulp::{Arch, NullaryFnOnce};
 
-use super::product::{Placed, Right};
+use super::micro::fetch;
+use super::product::{Placed, Places, Right};
 use super::window::Window;
 
 /// How an image is laid out so that what one element of the window covers in neighbouring windows is contiguous.
@@ -190,7 +191,7 @@ fn triples([a, b, c]: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
 pub(super) struct Image<'a> {
     elements: Cow<'a, [f32]>,
     /// For each row, where it is for the first window.
-    rows: Vec<usize>,
+    rows: Places,
     /// Distances of neighbouring windows along the axes.
     steps: [usize; 3],
     output: [usize; 3],
@@ -213,7 +214,7 @@ impl<'a> Image<'a> {
             let size = window.input_size();
             return Image {
                 elements: Cow::Borrowed(&[]),
-                rows: (0..depth).map(|channel| channel * size).collect(),
+                rows: Places::new((0..depth).map(|channel| channel * size).collect()),
                 steps: [0, 0, 1],
                 output: [1, 1, size],
                 between,
@@ -222,13 +223,15 @@ impl<'a> Image<'a> {
         }
         let geometry = Geometry::new(window);
         let (offsets, size) = (geometry.offsets(), geometry.size());
+        let mut rows = Vec::with_capacity(depth * offsets.len());
+        for channel in 0..depth {
+            rows.extend(offsets.iter().map(|offset| channel * size + offset));
+        }
         let mut elements = room(count * depth * size);
         elements.fill(0.0);
         Image {
             elements: elements.into(),
-            rows: (0..depth)
-                .flat_map(|channel| offsets.iter().map(move |offset| channel * size + offset))
-                .collect(),
+            rows: Places::new(rows),
             steps: geometry.steps(),
             output: window.output,
             between: depth * size,
@@ -304,7 +307,7 @@ impl Right for Image<'_> {
         if !self.is_read_in_place(times) || count > run {
             return None;
         }
-        Placed::new(self.elements.get(place..)?, &self.rows[first..][..depth], width)
+        Placed::new(self.elements.get(place..)?, &self.rows, first..first + depth, width)
     }
 
     fn pack(&self, first: usize, depth: usize, column: usize, count: usize, width: usize, out: &mut [f32]) {
@@ -320,7 +323,12 @@ impl Right for Image<'_> {
             n += 1;
             done += length;
         }
-        for (l, row) in self.rows[first..][..depth].iter().enumerate() {
+        // The next panel begins where the last run ends.
+        let next = n.checked_sub(1).map_or(0, |last| runs[last].1 + runs[last].2);
+        for (l, row) in self.rows.rows()[first..][..depth].iter().enumerate() {
+            let next = self.elements.as_ptr().wrapping_add(row + next);
+            fetch(next);
+            fetch(next.wrapping_add(16));
             // A run is copied with what follows it, which the next run or row overwrites.
             for &(j, place, length) in &runs[..n] {
                 copy(&self.elements[row + place..], &mut out[l * width + j..], length);

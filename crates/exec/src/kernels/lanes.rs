@@ -95,6 +95,22 @@ impl Tiles<'_> {
     }
 }
 
+/// Writes the elements at even places of a line, and those at odd places.
+pub(super) fn halve(line: &[f32], even: &mut [f32], odd: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx512f") {
+        // SAFETY: the machine has the instructions.
+        return unsafe { wide::halve(line, even, odd) };
+    }
+    halve_pairs(line, even, odd);
+}
+
+fn halve_pairs(line: &[f32], even: &mut [f32], odd: &mut [f32]) {
+    for ((pair, even), odd) in line.as_chunks::<2>().0.iter().zip(even).zip(odd) {
+        [*even, *odd] = *pair;
+    }
+}
+
 /// Writes the first lanes of four vectors, then the second ones, and so on, for vectors of 16.
 pub(super) fn interleave_four(all: &[[f32; 16]; 4], out: &mut [f32; 64]) {
     #[cfg(target_arch = "x86_64")]
@@ -165,6 +181,23 @@ mod wide {
         let ((a, c), (b, d)) = (halves(even, even_high), halves(odd, odd_high));
         // SAFETY: by the caller.
         unsafe { store([a, b, c, d, shifted(a, line[64]), shifted(b, line[65])], out) };
+    }
+
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn halve(line: &[f32], even: &mut [f32], odd: &mut [f32]) {
+        let (lines, rest) = line.as_chunks::<32>();
+        let (evens, rest_even) = even.as_chunks_mut::<16>();
+        let (odds, rest_odd) = odd.as_chunks_mut::<16>();
+        for ((line, even), odd) in lines.iter().zip(evens).zip(odds) {
+            // SAFETY: the arrays have as many elements.
+            unsafe {
+                let (a, b) = (_mm512_loadu_ps(line.as_ptr()), _mm512_loadu_ps(line[16..].as_ptr()));
+                let (a, b) = halves(a, b);
+                _mm512_storeu_ps(even.as_mut_ptr(), a);
+                _mm512_storeu_ps(odd.as_mut_ptr(), b);
+            }
+        }
+        super::halve_pairs(rest, rest_even, rest_odd);
     }
 
     #[target_feature(enable = "avx512f")]
@@ -258,6 +291,19 @@ mod tests {
                         }
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn lines_are_halved() {
+        for n in [0, 1, 2, 15, 32, 33, 47, 200] {
+            let line: Vec<f32> = (0..2 * n).map(|i| i as f32).collect();
+            for halve in [halve, halve_pairs] {
+                let (mut even, mut odd) = (vec![f32::NAN; n], vec![f32::NAN; n]);
+                halve(&line, &mut even, &mut odd);
+                assert!(even.iter().enumerate().all(|(i, &x)| x == (2 * i) as f32), "{even:?}");
+                assert!(odd.iter().enumerate().all(|(i, &x)| x == (2 * i + 1) as f32), "{odd:?}");
             }
         }
     }

@@ -148,6 +148,19 @@ impl Micro {
     }
 }
 
+/// Fetches what is at a place into the caches, if that is somewhere in memory.
+#[inline(always)]
+pub(super) fn fetch(place: *const f32) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch of any address has no effect but on caches.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(place.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
 /// How far ahead the left panel is fetched into the cache, in elements. The hardware stops at the end of a page.
 #[cfg(target_arch = "x86_64")]
 const AHEAD: usize = 768;
@@ -183,7 +196,11 @@ macro_rules! vectors {
                     if AT_PLACES {
                         right = tile.right.add(*tile.places.add(l));
                     }
-                    _mm_prefetch::<_MM_HINT_T0>(left.wrapping_add(AHEAD).cast());
+                    fetch(left.wrapping_add(AHEAD));
+                    if AT_PLACES {
+                        // What the next tile reads.
+                        fetch(right.wrapping_add(3 * VECTORS * $lanes));
+                    }
                     let mut row = [$fill(0.0); VECTORS];
                     for (v, vector) in row.iter_mut().enumerate() {
                         *vector = $load(right.add(v * $lanes));

@@ -1,10 +1,10 @@
 //! Pooling: the maximum or the mean of every window.
 
-use pulp::{Arch, NullaryFnOnce};
+use pulp::{Arch, Simd, WithSimd};
 
 use super::call::{done, or_decline};
-use super::elementwise::larger;
 use super::image::copy_short;
+use super::lanes::halve;
 use super::reduce::{max_of, sum_of};
 use super::window::Window;
 use super::{Call, Kernel};
@@ -32,7 +32,7 @@ fn max_pool(call: &Call<'_>) -> Done {
     let shape = or_decline!(call.out_shape());
     let w = or_decline!(window(call, &shape));
     let mut out = call.room(shape.iter().product());
-    slide(&w, &x, &mut out, f32::NEG_INFINITY, larger, |_| {});
+    slide(&w, &x, &mut out, Largest, |_| {});
     done(&shape, out)
 }
 
@@ -63,36 +63,64 @@ fn average_pool(call: &Call<'_>) -> Done {
         }
     };
     let mut out = call.room(shape.iter().product());
-    slide(&w, &x, &mut out, 0.0, |a, b| a + b, divide);
+    slide(&w, &x, &mut out, Sum, divide);
     done(&shape, out)
 }
 
+/// How the elements of a window are folded.
+trait Fold: Copy {
+    /// The result for no elements.
+    const EMPTY: f32;
+
+    fn of<S: Simd>(self, simd: S, all: S::f32s, x: S::f32s) -> S::f32s;
+}
+
+/// The largest number; NaN if there is one.
+#[derive(Clone, Copy)]
+struct Largest;
+
+impl Fold for Largest {
+    const EMPTY: f32 = f32::NEG_INFINITY;
+
+    #[inline(always)]
+    fn of<S: Simd>(self, simd: S, all: S::f32s, x: S::f32s) -> S::f32s {
+        // Comparisons with NaN are false.
+        let larger = simd.select_f32s(simd.less_than_or_equal_f32s(all, x), x, all);
+        simd.select_f32s(simd.equal_f32s(x, x), larger, x)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Sum;
+
+impl Fold for Sum {
+    const EMPTY: f32 = 0.0;
+
+    #[inline(always)]
+    fn of<S: Simd>(self, simd: S, all: S::f32s, x: S::f32s) -> S::f32s {
+        simd.add_f32s(all, x)
+    }
+}
+
 /// Folds the elements that each window covers into its element of `out`, and finishes each channel.
-fn slide(
-    w: &Window,
-    x: &[f32],
-    out: &mut [f32],
-    empty: f32,
-    fold: impl Fn(f32, f32) -> f32 + Copy,
-    finish: impl Fn(&mut [f32]),
-) {
+fn slide<F: Fold>(w: &Window, x: &[f32], out: &mut [f32], fold: F, finish: impl Fn(&mut [f32])) {
     let (size_in, size_out) = (w.input_size(), w.output_size());
     if size_out == 0 {
         return;
     }
-    // What the rows of a window are folded into, with padding; and that line, grouped by remainders modulo the stride.
+    // What the rows of a window are folded into, with padding; that line, grouped by remainders modulo the stride; and
+    // what its windows are folded into.
     let covered = (w.output[2] - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
-    let length = covered.max(w.pad[2] + w.input[2]).next_multiple_of(LANES) + LANES * w.stride[2];
-    let mut lines = [vec![empty; length], vec![empty; length]];
+    let length = covered.max(w.pad[2] + w.input[2]).next_multiple_of(LANES * w.stride[2]) + LANES * w.stride[2];
+    let mut lines = [0; 3].map(|_| vec![F::EMPTY; length]);
     for (i, out) in out.chunks_exact_mut(size_out).enumerate() {
-        let channel = &x[i * size_in..][..size_in];
+        let (channel, lines) = (&x[i * size_in..][..size_in], &mut lines);
         Arch::new().dispatch(Channel {
             w,
             channel,
             out,
-            empty,
             fold,
-            lines: &mut lines,
+            lines,
         });
         finish(out);
     }
@@ -106,92 +134,101 @@ struct Channel<'a, F> {
     w: &'a Window,
     channel: &'a [f32],
     out: &'a mut [f32],
-    empty: f32,
     fold: F,
-    lines: &'a mut [Vec<f32>; 2],
+    lines: &'a mut [Vec<f32>; 3],
 }
 
-impl<F: Fn(f32, f32) -> f32 + Copy> NullaryFnOnce for Channel<'_, F> {
+impl<F: Fold> WithSimd for Channel<'_, F> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let Channel {
             w,
             channel,
             out,
-            empty,
             fold,
-            lines: [line, phases],
+            lines: [line, phases, folded],
         } = self;
         let [_, height, width] = w.input;
         let [_, oh, ow] = w.output;
+        let row_of = |z: usize, y: usize| (z * height + y) * width;
+        let vectors = width.div_ceil(S::F32_LANES) * S::F32_LANES;
+        let mut rows: Vec<&[f32]> = Vec::with_capacity(w.kernel[0] * w.kernel[1]);
         for (at, row) in out.chunks_exact_mut(ow).enumerate() {
-            let inside = &mut line[w.pad[2]..][..width];
-            let mut is_first = true;
+            rows.clear();
             for k in 0..w.kernel[0] * w.kernel[1] {
                 let z = w.position(0, at / oh, k / w.kernel[1]);
-                let Some((z, y)) = z.zip(w.position(1, at % oh, k % w.kernel[1])) else {
-                    continue;
-                };
-                let from = &channel[(z * height + y) * width..][..width];
-                if is_first {
-                    inside
-                        .iter_mut()
-                        .zip(from)
-                        .for_each(|(line, &x)| *line = fold(empty, x));
-                } else {
-                    inside
-                        .iter_mut()
-                        .zip(from)
-                        .for_each(|(line, &x)| *line = fold(*line, x));
-                }
-                is_first = false;
-            }
-            if is_first {
-                inside.fill(empty);
-            }
-            match w.stride[2] {
-                1 => along(w, line, 1, row, empty, fold),
-                // Constant distances are exchanges of elements between vectors.
-                2 => along(w, grouped::<2>(line, phases), 2, row, empty, fold),
-                3 => along(w, grouped::<3>(line, phases), 3, row, empty, fold),
-                4 => along(w, grouped::<4>(line, phases), 4, row, empty, fold),
-                stride => {
-                    for (x, out) in row.iter_mut().enumerate() {
-                        let covered = line[x * stride..].iter().step_by(w.dilation[2]).take(w.kernel[2]);
-                        *out = covered.fold(empty, |all, &x| fold(all, x));
-                    }
+                if let Some((z, y)) = z.zip(w.position(1, at % oh, k % w.kernel[1])) {
+                    // Whole vectors are read where there are enough elements.
+                    rows.push(&channel[row_of(z, y)..]);
                 }
             }
+            let inside = &mut line[w.pad[2]..];
+            fold_rows(simd, &rows, &mut inside[..vectors], width, fold);
+            inside[width..vectors].fill(F::EMPTY);
+            let each = line.len() / w.stride[2];
+            let grouped = group(line, phases, folded, w.stride[2]);
+            let windows = ow.div_ceil(S::F32_LANES) * S::F32_LANES;
+            let (to, _) = S::as_mut_simd_f32s(&mut folded[..windows]);
+            for (i, to) in to.iter_mut().enumerate() {
+                let mut all = simd.splat_f32s(F::EMPTY);
+                for k in 0..w.kernel[2] {
+                    let (phase, place) = (k * w.dilation[2] % w.stride[2], k * w.dilation[2] / w.stride[2]);
+                    let from = &grouped[phase * each + place + i * S::F32_LANES..][..S::F32_LANES];
+                    all = fold.of(simd, all, S::as_simd_f32s(from).0[0]);
+                }
+                *to = all;
+            }
+            copy_short(&folded[..ow], row);
         }
     }
 }
 
-/// The elements of a line grouped by their remainders modulo `STRIDE`.
+/// Folds rows, element by element. A row with too few elements for the last vector has `width` of them.
 #[inline(always)]
-fn grouped<'a, const STRIDE: usize>(line: &[f32], out: &'a mut [f32]) -> &'a [f32] {
-    let each = line.len() / STRIDE;
-    let (groups, _) = line.as_chunks::<STRIDE>();
-    for (phase, out) in out.chunks_exact_mut(each).take(STRIDE).enumerate() {
-        out.iter_mut().zip(groups).for_each(|(out, group)| *out = group[phase]);
+fn fold_rows<S: Simd, F: Fold>(simd: S, rows: &[&[f32]], out: &mut [f32], width: usize, fold: F) {
+    let (vectors, _) = S::as_mut_simd_f32s(out);
+    for (i, to) in vectors.iter_mut().enumerate() {
+        let first = i * S::F32_LANES;
+        let mut all = simd.splat_f32s(F::EMPTY);
+        for row in rows {
+            let vector = match row.get(first..first + S::F32_LANES) {
+                Some(from) => S::as_simd_f32s(from).0[0],
+                None => simd.partial_load_f32s(&row[first..width]),
+            };
+            all = fold.of(simd, all, vector);
+        }
+        *to = all;
+    }
+}
+
+/// The elements of a line grouped by their remainders modulo the stride, in `out` unless it is 1.
+#[inline(always)]
+fn group<'a>(line: &'a [f32], out: &'a mut [f32], scratch: &mut [f32], stride: usize) -> &'a [f32] {
+    let each = line.len() / stride;
+    match stride {
+        1 => return line,
+        2 => {
+            let (even, odd) = out.split_at_mut(each);
+            halve(line, even, odd);
+        }
+        4 => {
+            let (even, odd) = scratch.split_at_mut(2 * each);
+            halve(line, even, odd);
+            let (first, second) = out.split_at_mut(2 * each);
+            let ((a, b), (c, d)) = (first.split_at_mut(each), second.split_at_mut(each));
+            halve(even, a, c);
+            halve(odd, b, d);
+        }
+        _ => {
+            for (phase, out) in out.chunks_exact_mut(each).take(stride).enumerate() {
+                let from = line[phase..].iter().step_by(stride);
+                out.iter_mut().zip(from).for_each(|(out, x)| *out = *x);
+            }
+        }
     }
     out
-}
-
-/// Folds the windows of a line whose elements are grouped by their remainders modulo `stride`.
-#[inline(always)]
-fn along(w: &Window, line: &[f32], stride: usize, row: &mut [f32], empty: f32, fold: impl Fn(f32, f32) -> f32 + Copy) {
-    let each = line.len() / stride;
-    for (i, out) in row.chunks_mut(LANES).enumerate() {
-        let mut all = [empty; LANES];
-        for k in 0..w.kernel[2] {
-            let offset = k * w.dilation[2];
-            let from = &line[offset % stride * each + offset / stride + i * LANES..][..LANES];
-            all.iter_mut().zip(from).for_each(|(all, &x)| *all = fold(*all, x));
-        }
-        copy_short(&all[..out.len()], out);
-    }
 }
 
 fn global(call: &Call<'_>, f: impl Fn(&[f32]) -> f32) -> Done {

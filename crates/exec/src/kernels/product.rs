@@ -124,10 +124,35 @@ pub(super) struct Placed<'a> {
 }
 
 impl<'a> Placed<'a> {
-    /// Rows that begin at these places, with `width` elements each; `None` if one ends after the last element.
-    pub(super) fn new(elements: &'a [f32], rows: &'a [usize], width: usize) -> Option<Placed<'a>> {
+    /// The rows in `range`, with `width` elements each; `None` if one ends after the last element.
+    pub(super) fn new(
+        elements: &'a [f32],
+        places: &'a Places,
+        range: Range<usize>,
+        width: usize,
+    ) -> Option<Placed<'a>> {
+        let rows = &places.rows[range];
+        let last = || rows.iter().max().copied().unwrap_or(0);
+        let fits = places.last + width <= elements.len() || last() + width <= elements.len();
+        fits.then_some(Placed { elements, rows })
+    }
+}
+
+/// Where the rows of a matrix are.
+pub(super) struct Places {
+    rows: Vec<usize>,
+    /// Where the last one is.
+    last: usize,
+}
+
+impl Places {
+    pub(super) fn new(rows: Vec<usize>) -> Places {
         let last = rows.iter().max().copied().unwrap_or(0);
-        (last + width <= elements.len()).then_some(Placed { elements, rows })
+        Places { rows, last }
+    }
+
+    pub(super) fn rows(&self) -> &[usize] {
+        &self.rows
     }
 }
 
