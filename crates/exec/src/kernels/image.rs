@@ -89,6 +89,20 @@ impl Geometry {
         if plane == 0 {
             return;
         }
+        if w.stride == [1; 3] {
+            let [zs, ys, xs] = self.inside.each_ref().map(|inside| inside[0].clone());
+            if xs.is_empty() {
+                return;
+            }
+            for z in zs {
+                for y in ys.clone() {
+                    let line = ((z - w.pad[0]) * w.input[1] + y - w.pad[1]) * w.input[2];
+                    let from = &channel[line + xs.start - w.pad[2]..][..xs.len()];
+                    copy_short(from, &mut out[(z * height + y) * width..][xs.clone()]);
+                }
+            }
+            return;
+        }
         // Rows of the image are read one after the other, each for all its phases.
         let position = |axis: usize, at: usize, phase: usize| at * w.stride[axis] + phase - w.pad[axis];
         for (at_z, zs) in self.inside[0].iter().enumerate() {

@@ -33,6 +33,7 @@ mod typed;
 mod unary;
 mod window;
 mod winograd;
+mod winograd_transform;
 
 mod gemm;
 mod math;

@@ -116,19 +116,6 @@ impl Window {
         let p = (o * self.stride[axis] + k * self.dilation[axis]).wrapping_sub(self.pad[axis]);
         (p < self.input[axis]).then_some(p)
     }
-
-    /// The windows whose element `k` lies inside the input along `axis`.
-    pub(super) fn inside(&self, axis: usize, k: usize) -> std::ops::Range<usize> {
-        let offset = k * self.dilation[axis];
-        let stride = self.stride[axis].max(1);
-        let first = self.pad[axis].saturating_sub(offset).div_ceil(stride);
-        // o * stride + offset - pad < input
-        let end = (self.input[axis] + self.pad[axis])
-            .saturating_sub(offset)
-            .div_ceil(stride);
-        let end = end.min(self.output[axis]);
-        first.min(end)..end
-    }
 }
 
 #[cfg(test)]
@@ -171,33 +158,6 @@ mod tests {
             window([1, 9, 4], [1, 4, 4], [1, 3, 1], [1, 2, 1], ones, [0; 3]),
         ] {
             assert_eq!(other.joined(), other);
-        }
-    }
-
-    #[test]
-    fn inside_agrees_with_position() {
-        for input in 1..7 {
-            for (stride, dilation, pad, k) in [
-                (1, 1, 0, 0),
-                (1, 1, 1, 2),
-                (2, 1, 1, 0),
-                (2, 2, 3, 1),
-                (3, 1, 2, 2),
-                (1, 3, 4, 0),
-            ] {
-                let mut w = Window {
-                    input: [1, 1, input],
-                    output: [1, 1, 6],
-                    kernel: [1, 1, 3],
-                    stride: [1; 3],
-                    dilation: [1; 3],
-                    pad: [0; 3],
-                    pad_end: [0; 3],
-                };
-                (w.stride[2], w.dilation[2], w.pad[2]) = (stride, dilation, pad);
-                let inside: Vec<usize> = (0..6).filter(|&o| w.position(2, o, k).is_some()).collect();
-                assert_eq!(w.inside(2, k).collect::<Vec<_>>(), inside, "{w:?} {k}");
-            }
         }
     }
 }
