@@ -47,14 +47,14 @@ fn constant(call: &Call<'_>) -> Done {
     let shape = call.shape(0);
     let axes = or_decline!(call.axes("axes", shape.len()));
     let mut pads: Pads = smallvec![(0, 0); shape.len()];
-    match call.sizes("pads", 2 * axes.len(), 0) {
-        Some(sizes) => {
-            for (i, &axis) in axes.iter().enumerate() {
-                pads[axis] = (sizes[i], sizes[axes.len() + i]);
-            }
-        }
-        // Elements are removed.
-        None => return moved(call),
+    // Some may be negative, and remove elements.
+    let sizes = call.ints("pads").filter(|sizes| sizes.len() == 2 * axes.len());
+    let Some(sizes) = sizes else { return moved(call) };
+    for (i, &axis) in axes.iter().enumerate() {
+        pads[axis] = match [sizes[i], sizes[axes.len() + i]].map(usize::try_from) {
+            [Ok(before), Ok(after)] => (before, after),
+            _ => return moved(call),
+        };
     }
     let (mut repeated, is_given) = (axes.clone(), call.has(2));
     repeated.sort_unstable();
