@@ -123,9 +123,9 @@ struct Net {
 }
 
 impl Net {
-    fn new() -> (Net, VertexId) {
+    fn new(x: &[usize]) -> (Net, VertexId) {
         let mut graph = Graph::new();
-        let x = graph.input("x", Type::tensor(DType::F32, [1, 3, 224, 224]));
+        let x = graph.input("x", Type::tensor(DType::F32, Shape::from(x)));
         let (params, flops) = (Params::new(), 0);
         (Net { graph, params, flops }, x)
     }
@@ -179,22 +179,46 @@ impl Net {
         self.call("dense", &[x, w, b], &[])
     }
 
-    fn run(mut self, bencher: Bencher<'_, '_>, y: VertexId) {
+    fn run(mut self, bencher: Bencher<'_, '_>, x: VertexId, y: VertexId) {
         self.graph.output(y, None);
+        let shape = self.shape(x);
         let plan = Plan::compile(&self.graph).expect("a plan");
         let executor = Executor::new(plan, Mode::Kernels).expect("an executor");
-        let x = Tensor::new(&[1, 3, 224, 224], vec![0.5f32; 3 * 224 * 224]).expect("an image");
+        let x = Tensor::new(&shape, vec![0.5f32; shape.iter().product()]).expect("an image");
         bencher
             .counter(ItemsCount::new(self.flops))
             .bench_local(|| executor.run(std::slice::from_ref(&x), &self.params).expect("a run"));
     }
 }
 
+/// Convolutions with constant weights, counted as direct ones: channels, size of the image, filters, size of the window,
+/// stride.
+#[divan::bench(args = [
+    [3, 224, 64, 7, 2], [64, 56, 64, 1, 1], [256, 56, 64, 1, 1], [64, 56, 64, 3, 1], [128, 28, 128, 3, 1],
+    [256, 14, 256, 3, 1], [512, 7, 512, 3, 1], [128, 28, 512, 1, 1], [2048, 7, 512, 1, 1], [256, 56, 256, 3, 1],
+    [16, 96, 24, 3, 1],
+])]
+fn conv_layer(bencher: Bencher<'_, '_>, [channels, size, filters, kernel, stride]: [usize; 5]) {
+    let (mut net, x) = Net::new(&[1, channels, size, size]);
+    let y = net.conv(x, filters, kernel, stride as i64);
+    net.run(bencher, x, y);
+}
+
+#[divan::bench(args = [[64, 111, 3, 2], [192, 28, 3, 1], [32, 500, 4, 4]])]
+fn max_pool(bencher: Bencher<'_, '_>, [channels, size, kernel, stride]: [usize; 4]) {
+    let attrs = [
+        ("kernel_shape", AttrValue::ints(&[kernel as i64; 2])),
+        ("strides", AttrValue::ints(&[stride as i64; 2])),
+    ];
+    let shape = [1, channels, size, size];
+    call(bencher, "max_pool", &[&shape], &attrs, shape.iter().product());
+}
+
 /// ResNet-50, with batch normalization folded into the convolutions.
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn resnet50(bencher: Bencher<'_, '_>) {
-    let (mut net, x) = Net::new();
-    let mut x = net.conv(x, 64, 7, 2);
+    let (mut net, image) = Net::new(&[1, 3, 224, 224]);
+    let mut x = net.conv(image, 64, 7, 2);
     x = net.call("relu", &[x], &[]);
     x = net.pool(x, 3, 2, 1);
     for (stage, blocks) in [3, 4, 6, 3].into_iter().enumerate() {
@@ -216,13 +240,14 @@ fn resnet50(bencher: Bencher<'_, '_>) {
     x = net.call("global_average_pool", &[x], &[]);
     x = net.call("flatten", &[x], &[]);
     x = net.dense(x, 1000);
-    net.run(bencher, x);
+    net.run(bencher, image, x);
 }
 
 /// VGG-19.
 #[divan::bench(sample_count = 3, sample_size = 1)]
 fn vgg19(bencher: Bencher<'_, '_>) {
-    let (mut net, mut x) = Net::new();
+    let (mut net, image) = Net::new(&[1, 3, 224, 224]);
+    let mut x = image;
     for (width, count) in [(64, 2), (128, 2), (256, 4), (512, 4), (512, 4)] {
         for _ in 0..count {
             x = net.conv(x, width, 3, 1);
@@ -237,7 +262,7 @@ fn vgg19(bencher: Bencher<'_, '_>) {
             x = net.call("relu", &[x], &[]);
         }
     }
-    net.run(bencher, x);
+    net.run(bencher, image, x);
 }
 
 /// Eight additions one after the other, of four million elements each; bytes are those of operands and result.

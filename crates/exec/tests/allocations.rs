@@ -97,7 +97,7 @@ fn allocations(text: &str) -> (usize, usize) {
 }
 
 /// Programs with a step of each kind.
-const PROGRAMS: [(&str, &str); 7] = [
+const PROGRAMS: [(&str, &str); 8] = [
     (
         "elementwise",
         "fn main(x: f32[8, 33], param w: f32[33]) { let y = exp(x) * w; max(relu(y) - x, tanh(y), w) / 2 }",
@@ -116,7 +116,7 @@ const PROGRAMS: [(&str, &str); 7] = [
     ),
     (
         "norms",
-        "fn main(x: f32[4, 16], param s: f32[16], param b: f32[16]) { softmax(layer_normalization(x, s, b)) }",
+        "fn main(x: f32[4, 16], param s: f32[16], param b: f32[16]) { let y = layer_normalization(x, s, b); softmax(y) + log_softmax(y) }",
     ),
     (
         "types",
@@ -129,13 +129,17 @@ const PROGRAMS: [(&str, &str); 7] = [
         }",
     ),
     (
+        "padding",
+        "fn main(x: f32[1, 4, 6, 8]) { pad(exp(x)) {pads = [0, 0, 1, 1, 0, 0, 1, 1]} * 2 }",
+    ),
+    (
         "sums",
         "fn main(x: f32[4, 6, 8]) { reduce_sum(x) {axes = [1]} + reduce_max(exp(x)) {axes = [1]} }",
     ),
 ];
 
 /// Programs whose kernels make small tables. Windows of 3 by 3 are left out: their tiles are allocated in each run.
-const WITH_TABLES: [(&str, &str); 2] = [
+const WITH_TABLES: [(&str, &str); 3] = [
     (
         "products",
         "fn main(x: f32[2, 16, 24], y: f32[2, 24, 16], param w: f32[24, 40], param b: f32[40]) { (relu(x @ w + b), x @ y) }",
@@ -145,6 +149,12 @@ const WITH_TABLES: [(&str, &str); 2] = [
         "fn main(x: f32[1, 8, 20, 20], param w: f32[16, 8, 5, 5], param v: f32[16, 16, 1, 1], param d: f32[16, 1, 3, 3]) {
             let y = relu(conv(x, w) {pads = [2, 2, 2, 2]});
             relu(conv(y, v) + y) + conv(y, d) {group = 16, pads = [1, 1, 1, 1]}
+        }",
+    ),
+    (
+        "transposed convolutions",
+        "fn main(x: f32[1, 8, 20, 20], param w: f32[8, 16, 3, 3], param v: f32[8, 4, 2, 2]) {
+            (conv_transpose(exp(x), w), conv_transpose(x, v) {strides = [2, 2]})
         }",
     ),
 ];

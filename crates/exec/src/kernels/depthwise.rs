@@ -4,7 +4,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::call::Finished;
-use super::image::Geometry;
+use super::image::{Geometry, copy_short};
 use super::window::Window;
 
 /// Fewer multiplications than this are not worth a second thread.
@@ -29,7 +29,8 @@ pub(super) fn depthwise(
     let offsets = geometry.offsets();
     let channel = |buffers: &mut Buffers, i: usize, out: &mut [f32]| {
         if buffers.channel != Some(i / multiplier) {
-            geometry.write(&x[i / multiplier * size_in..][..size_in], &mut buffers.image);
+            let image = &mut buffers.image[..geometry.size()];
+            geometry.write(&x[i / multiplier * size_in..][..size_in], image);
             buffers.channel = Some(i / multiplier);
         }
         let filter = i % filters;
@@ -38,12 +39,18 @@ pub(super) fn depthwise(
             offsets: &offsets,
             weights: &weights[filter * offsets.len()..][..offsets.len()],
             start: bias.map_or(0.0, |bias| bias[filter]),
+            limits: match finished.add {
+                None => (finished.low, finished.high),
+                Some(_) => (f32::NEG_INFINITY, f32::INFINITY),
+            },
         };
         rows(window, &geometry, sums, &mut buffers.line, out);
-        finished.apply(i * size_out, out);
+        if finished.add.is_some() {
+            finished.apply(i * size_out, out);
+        }
     };
     let buffers = || Buffers {
-        image: vec![0.0; geometry.size()],
+        image: vec![0.0; geometry.size() + LANES],
         channel: None,
         line: Vec::new(),
     };
@@ -87,11 +94,12 @@ fn rows(window: &Window, geometry: &Geometry, sums: Sums<'_>, line: &mut Vec<f32
             }
             continue;
         }
-        line.resize((oh - 1) * steps[1] + ow, 0.0);
+        // Whole vectors, of which the last one may reach behind the image.
+        line.resize(((oh - 1) * steps[1] + ow).next_multiple_of(LANES), 0.0);
         let first = z * steps[0];
         Arch::new().dispatch(Add { sums, first, out: line });
         for (row, line) in rows.by_ref().take(oh).zip(line.chunks(steps[1])) {
-            row.copy_from_slice(&line[..ow]);
+            copy_short(line, row);
         }
     }
 }
@@ -103,17 +111,19 @@ struct Sums<'a> {
     offsets: &'a [usize],
     weights: &'a [f32],
     start: f32,
+    /// Smaller sums become the first, larger ones the second.
+    limits: (f32, f32),
 }
 
-/// The sums of as many windows as `out` has elements, from `first` on.
+/// The sums of as many windows as `out` has elements, at least [`LANES`], from `first` on.
 struct Add<'a> {
     sums: Sums<'a>,
     first: usize,
     out: &'a mut [f32],
 }
 
-/// Vectors that are summed at a time, to hide the latency of additions.
-const AT_ONCE: usize = 6;
+/// The lanes of the widest vectors.
+const LANES: usize = 16;
 
 impl WithSimd for Add<'_> {
     type Output = ();
@@ -121,29 +131,45 @@ impl WithSimd for Add<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Add { sums, first, out } = self;
-        let n = out.len();
-        let block = AT_ONCE * S::F32_LANES;
         let mut done = 0;
-        while n >= block && done < n {
-            // The last block begins where it fits, and computes some sums again.
-            done = done.min(n - block);
-            let mut total = [simd.splat_f32s(sums.start); AT_ONCE];
-            for (offset, weight) in sums.offsets.iter().zip(sums.weights) {
-                let (vectors, _) = S::as_simd_f32s(&sums.image[first + offset + done..][..block]);
-                let weight = simd.splat_f32s(*weight);
-                for (total, vector) in total.iter_mut().zip(vectors) {
-                    *total = simd.mul_add_e_f32s(weight, *vector, *total);
-                }
-            }
-            let (vectors, _) = S::as_mut_simd_f32s(&mut out[done..][..block]);
-            vectors.copy_from_slice(&total);
-            done += block;
+        while out.len() - done >= S::F32_LANES {
+            let image = &sums.image[first + done..];
+            // Several vectors are summed at a time, to hide the latency of additions.
+            done += match (out.len() - done) / S::F32_LANES {
+                1 => add::<S, 1>(simd, &sums, image, &mut out[done..]),
+                2 | 3 => add::<S, 2>(simd, &sums, image, &mut out[done..]),
+                4 | 5 => add::<S, 4>(simd, &sums, image, &mut out[done..]),
+                6 | 7 => add::<S, 6>(simd, &sums, image, &mut out[done..]),
+                _ => add::<S, 8>(simd, &sums, image, &mut out[done..]),
+            };
         }
-        for (j, out) in out.iter_mut().enumerate().skip(done) {
-            let products = sums.offsets.iter().zip(sums.weights);
-            *out = products.fold(sums.start, |sum, (offset, weight)| {
-                sum + weight * sums.image[first + offset + j]
-            });
+        // The last vector begins where it fits, and some sums are computed again.
+        if done < out.len() {
+            let at = out.len() - S::F32_LANES;
+            add::<S, 1>(simd, &sums, &sums.image[first + at..], &mut out[at..]);
         }
     }
+}
+
+/// Writes the sums of the first `N` vectors of windows; the number of sums.
+#[inline(always)]
+fn add<S: Simd, const N: usize>(simd: S, sums: &Sums<'_>, image: &[f32], out: &mut [f32]) -> usize {
+    let block = N * S::F32_LANES;
+    let mut total = [simd.splat_f32s(sums.start); N];
+    for (offset, weight) in sums.offsets.iter().zip(sums.weights) {
+        let (vectors, _) = S::as_simd_f32s(&image[*offset..][..block]);
+        let weight = simd.splat_f32s(*weight);
+        for (total, vector) in total.iter_mut().zip(vectors) {
+            *total = simd.mul_add_e_f32s(weight, *vector, *total);
+        }
+    }
+    // Comparisons with NaN are false, so a NaN stays; of two zeros, the limit counts.
+    let (low, high) = (simd.splat_f32s(sums.limits.0), simd.splat_f32s(sums.limits.1));
+    for sum in &mut total {
+        *sum = simd.select_f32s(simd.less_than_or_equal_f32s(*sum, low), low, *sum);
+        *sum = simd.select_f32s(simd.less_than_f32s(high, *sum), high, *sum);
+    }
+    let (vectors, _) = S::as_mut_simd_f32s(&mut out[..block]);
+    vectors.copy_from_slice(&total);
+    block
 }

@@ -1,8 +1,12 @@
 //! Images as right matrices of convolutions.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use super::product::{Placed, Right};
+use pulp::{Arch, NullaryFnOnce};
+
+use super::micro::fetch;
+use super::product::{Placed, Places, Right};
 use super::window::Window;
 
 /// How an image is laid out so that what one element of the window covers in neighbouring windows is contiguous.
@@ -16,15 +20,30 @@ pub(super) struct Geometry {
     phases: [usize; 3],
     /// Positions along each axis for each remainder.
     extents: [usize; 3],
+    /// Those that are inside the input.
+    inside: [Vec<Range<usize>>; 3],
 }
 
 impl Geometry {
     pub(super) fn new(window: &Window) -> Geometry {
         let of = |a: usize, f: &dyn Fn(usize) -> usize| (0..window.kernel[a]).map(f).max().unwrap_or(0);
+        let phases = std::array::from_fn(|a| of(a, &|k| k * window.dilation[a] % window.stride[a]) + 1);
+        let extents = std::array::from_fn(|a| of(a, &|k| k * window.dilation[a] / window.stride[a]) + window.output[a]);
+        let inside = |axis: usize| {
+            let (stride, pad) = (window.stride[axis], window.pad[axis]);
+            let end = window.input[axis] + pad;
+            let of = |phase: usize| {
+                let first = pad.saturating_sub(phase).div_ceil(stride);
+                let end = end.saturating_sub(phase).div_ceil(stride).min(extents[axis]);
+                first.min(end)..end
+            };
+            (0..phases[axis]).map(of).collect()
+        };
         Geometry {
             window: *window,
-            phases: std::array::from_fn(|a| of(a, &|k| k * window.dilation[a] % window.stride[a]) + 1),
-            extents: std::array::from_fn(|a| of(a, &|k| k * window.dilation[a] / window.stride[a]) + window.output[a]),
+            phases,
+            extents,
+            inside: std::array::from_fn(inside),
         }
     }
 
@@ -54,48 +73,89 @@ impl Geometry {
 
     /// Writes one channel. The padding in `out` has to be zero, as it is after writing another channel.
     pub(super) fn write(&self, channel: &[f32], out: &mut [f32]) {
+        // Every second or fourth element is found by exchanging elements of vectors.
+        Arch::new().dispatch(Write {
+            geometry: self,
+            channel,
+            out,
+        });
+    }
+
+    #[inline(always)]
+    fn write_phases(&self, channel: &[f32], out: &mut [f32]) {
         let w = &self.window;
-        let plane: usize = self.extents.iter().product();
+        let [depth, height, width] = self.extents;
+        let plane = depth * height * width;
         if plane == 0 {
             return;
         }
-        for (phase, out) in triples(self.phases).zip(out.chunks_exact_mut(plane)) {
-            let xs = self.inside(2, phase[2]);
+        if w.stride == [1; 3] {
+            let [zs, ys, xs] = self.inside.each_ref().map(|inside| inside[0].clone());
             if xs.is_empty() {
-                continue;
+                return;
             }
-            for z in self.inside(0, phase[0]) {
-                for y in self.inside(1, phase[1]) {
-                    let position = |axis: usize, at: usize| at * w.stride[axis] + phase[axis] - w.pad[axis];
-                    let line = (position(0, z) * w.input[1] + position(1, y)) * w.input[2];
-                    let from = line + position(2, xs.start);
-                    let to = &mut out[(z * self.extents[1] + y) * self.extents[2]..][xs.clone()];
-                    match w.stride[2] {
-                        1 => to.copy_from_slice(&channel[from..][..to.len()]),
-                        // A constant distance is several times as fast.
-                        2 => every::<2>(&channel[from..], to),
-                        4 => every::<4>(&channel[from..], to),
-                        step => {
-                            let from = channel[from..].iter().step_by(step);
-                            to.iter_mut().zip(from).for_each(|(t, x)| *t = *x);
-                        }
+            for z in zs {
+                for y in ys.clone() {
+                    let line = ((z - w.pad[0]) * w.input[1] + y - w.pad[1]) * w.input[2];
+                    let from = &channel[line + xs.start - w.pad[2]..][..xs.len()];
+                    copy_short(from, &mut out[(z * height + y) * width..][xs.clone()]);
+                }
+            }
+            return;
+        }
+        // Rows of the image are read one after the other, each for all its phases.
+        let position = |axis: usize, at: usize, phase: usize| at * w.stride[axis] + phase - w.pad[axis];
+        for (at_z, zs) in self.inside[0].iter().enumerate() {
+            for z in zs.clone() {
+                let slice = position(0, z, at_z) * w.input[1];
+                for y in 0..height {
+                    for (at_y, _) in self.inside[1].iter().enumerate().filter(|(_, ys)| ys.contains(&y)) {
+                        let line = (slice + position(1, y, at_y)) * w.input[2];
+                        let phase = at_z * self.phases[1] + at_y;
+                        let to = &mut out[phase * self.phases[2] * plane + (z * height + y) * width..];
+                        self.write_row(&channel[line..], to, plane);
                     }
                 }
             }
         }
     }
 
-    /// The positions of a phase that are inside the input.
-    fn inside(&self, axis: usize, phase: usize) -> std::ops::Range<usize> {
-        let (stride, pad) = (self.window.stride[axis], self.window.pad[axis]);
-        let first = pad.saturating_sub(phase).div_ceil(stride);
-        let end = (self.window.input[axis] + pad).saturating_sub(phase).div_ceil(stride);
-        let end = end.min(self.extents[axis]);
-        first.min(end)..end
+    /// Writes a row to all its phases, which are `plane` elements apart.
+    #[inline(always)]
+    fn write_row(&self, row: &[f32], out: &mut [f32], plane: usize) {
+        let (stride, pad) = (self.window.stride[2], self.window.pad[2]);
+        for (phase, xs) in self.inside[2].iter().enumerate().filter(|(_, xs)| !xs.is_empty()) {
+            let from = &row[xs.start * stride + phase - pad..];
+            let to = &mut out[phase * plane..][xs.clone()];
+            match stride {
+                1 => copy_short(&from[..to.len()], to),
+                // A constant distance is several times as fast.
+                2 => every::<2>(from, to),
+                4 => every::<4>(from, to),
+                step => to.iter_mut().zip(from.iter().step_by(step)).for_each(|(t, x)| *t = *x),
+            }
+        }
+    }
+}
+
+/// [`Geometry::write`], compiled for each instruction set.
+struct Write<'a> {
+    geometry: &'a Geometry,
+    channel: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl NullaryFnOnce for Write<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.geometry.write_phases(self.channel, self.out);
     }
 }
 
 /// Copies every `STEP`th element.
+#[inline(always)]
 fn every<const STEP: usize>(from: &[f32], to: &mut [f32]) {
     let (groups, rest) = from.as_chunks::<STEP>();
     let n = groups.len().min(to.len());
@@ -108,47 +168,87 @@ fn every<const STEP: usize>(from: &[f32], to: &mut [f32]) {
     }
 }
 
+/// Copies as many elements as `to` has, by a few vector instructions rather than a call.
+#[inline(always)]
+pub(super) fn copy_short(from: &[f32], to: &mut [f32]) {
+    #[inline(always)]
+    fn by<const N: usize>(from: &[f32], to: &mut [f32]) -> bool {
+        let n = to.len();
+        if n < N {
+            return false;
+        }
+        let (chunks, rest) = to.as_chunks_mut::<N>();
+        let is_even = rest.is_empty();
+        for (to, from) in chunks.iter_mut().zip(from.as_chunks::<N>().0) {
+            *to = *from;
+        }
+        // The last part begins where it fits, and copies some elements again.
+        if !is_even
+            && let (Some(to), Some(from)) = (to[n - N..].first_chunk_mut::<N>(), from[n - N..].first_chunk::<N>())
+        {
+            *to = *from;
+        }
+        true
+    }
+    if !by::<16>(from, to) && !by::<8>(from, to) && !by::<4>(from, to) {
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+    }
+}
+
 /// All triples below the limits, in order.
 fn triples([a, b, c]: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
     (0..a).flat_map(move |i| (0..b).flat_map(move |j| (0..c).map(move |k| [i, j, k])))
 }
 
-/// The right matrix of a convolution: a row for each element of the window in each channel, a column for each window.
+/// The right matrix of a convolution: a row for each element of the window in each channel, a column for each window of
+/// each image.
 pub(super) struct Image<'a> {
     elements: Cow<'a, [f32]>,
     /// For each row, where it is for the first window.
-    rows: Vec<usize>,
+    rows: Places,
     /// Distances of neighbouring windows along the axes.
     steps: [usize; 3],
     output: [usize; 3],
-    /// What to write the next image with; `None` if it is read as it is.
+    /// The distance of the images.
+    between: usize,
+    /// What to write the next images with; `None` if they are read as they are.
     geometry: Option<Geometry>,
 }
 
 impl<'a> Image<'a> {
-    /// The matrix for images of `depth` channels, in memory from `room`; [`Image::set`] gives it one.
-    pub(super) fn new(window: &Window, depth: usize, room: impl FnOnce(usize) -> Vec<f32>) -> Image<'a> {
+    /// The matrix for `count` images of `depth` channels, in memory from `room`; [`Image::set`] gives it some.
+    /// `between` elements are between the first channels of two images.
+    pub(super) fn new(
+        window: &Window,
+        (count, depth): (usize, usize),
+        between: usize,
+        room: impl FnOnce(usize) -> Vec<f32>,
+    ) -> Image<'a> {
         if window.is_pointwise() {
             let size = window.input_size();
             return Image {
                 elements: Cow::Borrowed(&[]),
-                rows: (0..depth).map(|channel| channel * size).collect(),
+                rows: Places::new((0..depth).map(|channel| channel * size).collect()),
                 steps: [0, 0, 1],
                 output: [1, 1, size],
+                between,
                 geometry: None,
             };
         }
         let geometry = Geometry::new(window);
         let (offsets, size) = (geometry.offsets(), geometry.size());
-        let mut elements = room(depth * size);
+        let mut rows = Vec::with_capacity(depth * offsets.len());
+        for channel in 0..depth {
+            rows.extend(offsets.iter().map(|offset| channel * size + offset));
+        }
+        let mut elements = room(count * depth * size);
         elements.fill(0.0);
         Image {
             elements: elements.into(),
-            rows: (0..depth)
-                .flat_map(|channel| offsets.iter().map(move |offset| channel * size + offset))
-                .collect(),
+            rows: Places::new(rows),
             steps: geometry.steps(),
             output: window.output,
+            between: depth * size,
             geometry: Some(geometry),
         }
     }
@@ -161,25 +261,53 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Takes another image.
-    pub(super) fn set(&mut self, image: &'a [f32]) {
+    /// Takes other images, of which the first channels are `between` elements apart.
+    pub(super) fn set(&mut self, images: &'a [f32], between: usize) {
         match &self.geometry {
-            None => self.elements = image.into(),
+            None => self.elements = images.into(),
             Some(geometry) => {
-                let (from, to) = (geometry.window.input_size(), geometry.size());
-                let channels = self.elements.to_mut().chunks_exact_mut(to.max(1));
-                for (channel, out) in image.chunks_exact(from.max(1)).zip(channels) {
-                    geometry.write(channel, out);
+                let (from, to) = (geometry.window.input_size().max(1), geometry.size().max(1));
+                let all = self.elements.to_mut().chunks_exact_mut(self.between.max(1));
+                for (i, out) in all.enumerate() {
+                    let image = images.get(i * between..).unwrap_or_default();
+                    for (channel, out) in image.chunks_exact(from).zip(out.chunks_exact_mut(to)) {
+                        geometry.write(channel, out);
+                    }
                 }
             }
         }
     }
+
+    /// Where a window is, and how many follow it in its row of the output.
+    fn place(&self, column: usize) -> (usize, usize) {
+        let [od, oh, ow] = self.output;
+        let (image, line, x) = (column / (od * oh * ow), column / ow % (od * oh), column % ow);
+        let [step_z, step_y, step_x] = self.steps;
+        let place = image * self.between + line / oh * step_z + line % oh * step_y + x * step_x;
+        (place, ow - x)
+    }
+
+    /// The times that a row may be read without packing it.
+    fn is_read_in_place(&self, times: usize) -> bool {
+        // Rows of neighbouring elements share cache lines; those of different channels may be far apart.
+        times <= if self.geometry.is_some() { 8 } else { 2 }
+    }
 }
 
-/// Windows of a panel are in at most this many rows of the output.
+/// Windows of a panel are in at most this many rows of outputs.
 const RUNS: usize = 32;
 
 impl Right for Image<'_> {
+    fn width(&self, times: usize, column: usize, most: usize) -> usize {
+        // If a row of the output fills vectors well, its windows are read in place.
+        let length = self.output[2];
+        let fills = length.next_multiple_of(16) * 10 <= length * 11;
+        match fills && self.is_read_in_place(times) {
+            true => most.min(length - column % length),
+            false => most,
+        }
+    }
+
     fn in_place(
         &self,
         times: usize,
@@ -189,51 +317,55 @@ impl Right for Image<'_> {
         count: usize,
         width: usize,
     ) -> Option<Placed<'_>> {
-        // Rows of neighbouring elements share cache lines; those of different channels may be far apart.
-        if times > if self.geometry.is_some() { 4 } else { 2 } {
+        let (place, run) = self.place(column);
+        if !self.is_read_in_place(times) || count > run {
             return None;
         }
-        let [_, oh, ow] = self.output;
-        let (line, x) = (column / ow, column % ow);
-        let place = line / oh * self.steps[0] + line % oh * self.steps[1] + x * self.steps[2];
-        let is_one_run = x + count <= ow;
-        let rows = &self.rows[first..][..depth];
-        let elements = self.elements.get(place..)?;
-        Placed::new(elements, rows, width).filter(|_| is_one_run)
+        Placed::new(self.elements.get(place..)?, &self.rows, first..first + depth, width)
     }
 
     fn pack(&self, first: usize, depth: usize, column: usize, count: usize, width: usize, out: &mut [f32]) {
         debug_assert!(count <= RUNS, "a panel has {count} columns");
-        let [_, oh, ow] = self.output;
-        // Runs of windows in one row of the output: where they begin in a row of the panel, and in a row of the image.
-        let mut runs = [(0, 0); RUNS];
+        // Runs of windows in one row of the output: where they begin in a row of the panel, and in a row of the image,
+        // and their lengths.
+        let mut runs = [(0, 0, 0); RUNS];
         let (mut n, mut done) = (0, 0);
         while done < count {
-            let o = column + done;
-            let (line, x) = (o / ow, o % ow);
-            let place = line / oh * self.steps[0] + line % oh * self.steps[1] + x * self.steps[2];
-            runs[n] = (done, place);
+            let (place, run) = self.place(column + done);
+            let length = run.min(count - done);
+            runs[n] = (done, place, length);
             n += 1;
-            done += ow - x;
+            done += length;
         }
-        for (l, row) in self.rows[first..][..depth].iter().enumerate() {
+        // The next panel begins where the last run ends.
+        let next = n.checked_sub(1).map_or(0, |last| runs[last].1 + runs[last].2);
+        for (l, row) in self.rows.rows()[first..][..depth].iter().enumerate() {
+            let next = self.elements.as_ptr().wrapping_add(row + next);
+            fetch(next);
+            fetch(next.wrapping_add(16));
             // A run is copied with what follows it, which the next run or row overwrites.
-            for &(j, place) in &runs[..n] {
-                copy(&self.elements[row + place..], &mut out[l * width + j..], width);
+            for &(j, place, length) in &runs[..n] {
+                copy(&self.elements[row + place..], &mut out[l * width + j..], length);
             }
         }
     }
 }
 
-/// Copies `width` elements, or as many as there are.
+/// Copies `n` elements, or as many as there are, and possibly what follows them.
 #[inline(always)]
-fn copy(from: &[f32], to: &mut [f32], width: usize) {
-    // A constant length becomes a few vector instructions instead of a call.
-    match (width, from.first_chunk::<16>(), to.first_chunk_mut::<16>()) {
-        (16, Some(from), Some(to)) => *to = *from,
-        _ => {
-            let n = width.min(from.len());
-            to[..n].copy_from_slice(&from[..n]);
+fn copy(from: &[f32], to: &mut [f32], n: usize) {
+    // A constant length becomes one or a few vector instructions instead of a call.
+    const STEP: usize = 16;
+    let mut done = 0;
+    while done < n {
+        let (from, to) = (&from[done..], &mut to[done..]);
+        match (from.first_chunk::<STEP>(), to.first_chunk_mut::<STEP>()) {
+            (Some(from), Some(to)) => *to = *from,
+            _ => {
+                let n = (n - done).min(from.len());
+                return to[..n].copy_from_slice(&from[..n]);
+            }
         }
+        done += STEP;
     }
 }

@@ -1,4 +1,7 @@
 //! Micro-kernels: one tile of a matrix product in registers, for each instruction set.
+//!
+//! There is one for each height of a tile, so that the last rows of a matrix cost no more than they compute, and for
+//! one and for several vectors of columns. Columns after the last one are computed and not written.
 #![allow(unsafe_code, reason = "micro-kernels use vector instructions on raw pointers")]
 
 use std::sync::OnceLock;
@@ -6,11 +9,15 @@ use std::sync::OnceLock;
 /// One tile of a result, and the panels of which it is the product.
 #[derive(Clone, Copy)]
 pub(super) struct Tile {
+    /// Rows of the tile, at most those of the micro-kernel.
+    pub(super) rows: usize,
+    /// Columns of the tile, at most those of the micro-kernel.
+    pub(super) columns: usize,
     /// The number of products of each element.
     pub(super) depth: usize,
     /// The left panel: `depth` columns of `rows` elements.
     pub(super) left: *const f32,
-    /// The right panel: `depth` rows of `columns` elements.
+    /// The right panel: `depth` rows, each of as many elements as the micro-kernel has columns.
     pub(super) right: *const f32,
     /// Where each row of the right panel is; null if they are contiguous.
     pub(super) places: *const usize,
@@ -28,23 +35,45 @@ pub(super) struct Tile {
     pub(super) high: f32,
 }
 
-/// A micro-kernel.
+/// The kernel for one height of a tile.
+#[derive(Clone, Copy)]
+struct Height {
+    /// For a tile whose columns fit one vector.
+    narrow: unsafe fn(&Tile),
+    /// For any number of columns.
+    wide: unsafe fn(&Tile),
+    /// The same, with the rows of the right panel at places.
+    narrow_at_places: unsafe fn(&Tile),
+    wide_at_places: unsafe fn(&Tile),
+}
+
+/// The micro-kernels of an instruction set.
 #[derive(Clone, Copy)]
 pub(super) struct Micro {
     /// The instruction set.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests name the kernel that failed"))]
     pub(super) name: &'static str,
-    /// Rows of a tile.
+    /// Rows of the highest tile.
     pub(super) rows: usize,
     /// Columns of a tile.
     pub(super) columns: usize,
-    run: unsafe fn(&Tile),
-    /// The same for a tile with places.
-    run_at_places: unsafe fn(&Tile),
+    /// Columns of a narrow tile.
+    lanes: usize,
+    /// One for each height from 1 on.
+    heights: &'static [Height],
 }
 
-/// The elements of the largest tile of all.
-pub(super) const LARGEST: usize = 12 * 32;
+/// The kernels of function `$run` for these heights.
+macro_rules! heights {
+    ($run:ident: $($rows:literal)*) => {
+        &[$(Height {
+            narrow: $run::<$rows, 1, false>,
+            wide: $run::<$rows, 2, false>,
+            narrow_at_places: $run::<$rows, 1, true>,
+            wide_at_places: $run::<$rows, 2, true>,
+        }),*]
+    };
+}
 
 impl Micro {
     /// All that this machine can run, the fastest first.
@@ -59,8 +88,8 @@ impl Micro {
                         name: "avx512",
                         rows: 12,
                         columns: 32,
-                        run: avx512::<false>,
-                        run_at_places: avx512::<true>,
+                        lanes: 16,
+                        heights: heights!(avx512: 1 2 3 4 5 6 7 8 9 10 11 12),
                     });
                 }
                 if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
@@ -68,8 +97,8 @@ impl Micro {
                         name: "avx2",
                         rows: 6,
                         columns: 16,
-                        run: avx2::<false>,
-                        run_at_places: avx2::<true>,
+                        lanes: 8,
+                        heights: heights!(avx2: 1 2 3 4 5 6),
                     });
                 }
             }
@@ -77,8 +106,8 @@ impl Micro {
                 name: "portable",
                 rows: 4,
                 columns: 8,
-                run: portable::<false>,
-                run_at_places: portable::<true>,
+                lanes: 4,
+                heights: heights!(portable: 1 2 3 4),
             });
             all
         })
@@ -89,87 +118,193 @@ impl Micro {
         Micro::all()[0]
     }
 
+    /// True if these are the kernels for AVX-512, which the machine then has.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn has_avx512(&self) -> bool {
+        self.lanes == 16
+    }
+
     /// Computes a tile.
     ///
+    /// # Panics
+    /// If the tile has no rows, or more than the micro-kernel, or more columns.
+    ///
     /// # Safety
-    /// The panels have `depth` times `rows` and `columns` elements, those of the right one at its places if it has some,
-    /// the tile can be read and written, and so can
-    /// `rows` elements of `start`, and a tile of `add`, be read unless they are null.
+    /// The left panel has `depth` times `rows` elements. Each row of the right one, at its place if it has places, has
+    /// as many elements as the micro-kernel has columns. The tile can be read and written, and `rows` elements of
+    /// `start`, and a tile of `add`, can be read unless they are null.
     #[inline]
-    pub(super) unsafe fn run(self, tile: &Tile) {
-        let run = if tile.places.is_null() {
-            self.run
-        } else {
-            self.run_at_places
+    pub(super) unsafe fn run(&self, tile: &Tile) {
+        assert!(tile.columns <= self.columns, "a tile has too many columns");
+        let height = &self.heights[tile.rows - 1];
+        let run = match (tile.columns <= self.lanes, tile.places.is_null()) {
+            (true, true) => height.narrow,
+            (true, false) => height.narrow_at_places,
+            (false, true) => height.wide,
+            (false, false) => height.wide_at_places,
         };
         // SAFETY: upheld by the caller; `all` has checked that the machine has the instructions.
         unsafe { run(tile) }
     }
 }
 
-/// Defines a micro-kernel whose tile is `$rows` rows of two vectors.
+/// Fetches what is at a place into the caches, if that is somewhere in memory.
+#[inline(always)]
+pub(super) fn fetch(place: *const f32) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch of any address has no effect but on caches.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(place.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
+/// How far ahead the left panel is fetched into the cache, in elements. The hardware stops at the end of a page.
+#[cfg(target_arch = "x86_64")]
+const AHEAD: usize = 768;
+
+/// Defines the micro-kernel of an instruction set, whose tile is `ROWS` rows of `VECTORS` vectors.
 #[cfg(target_arch = "x86_64")]
 macro_rules! vectors {
-    ($name:ident, $features:literal, $rows:literal, $lanes:literal,
-     $load:ident, $store:ident, $fill:ident, $multiply_add:ident, $plus:ident, $max:ident, $min:ident) => {
+    ($name:ident, $features:literal, $lanes:literal, $load:ident, $store:ident, $fill:ident, $multiply_add:ident,
+     $plus:ident, $max:ident, $min:ident, $some:ident, $load_some:ident, $store_some:ident) => {
         /// # Safety
-        /// As for [`Micro::run`]; the machine has the instructions.
+        /// As for [`Micro::run`]; the machine has the instructions, and the tile has `ROWS` rows and no columns beyond
+        /// `VECTORS` vectors.
         #[target_feature(enable = $features)]
-        unsafe fn $name<const AT_PLACES: bool>(tile: &Tile) {
+        unsafe fn $name<const ROWS: usize, const VECTORS: usize, const AT_PLACES: bool>(tile: &Tile) {
             use std::arch::x86_64::*;
+            let whole = tile.columns == VECTORS * $lanes;
+            // The lanes of each vector that are in the tile.
+            let some: [_; VECTORS] = std::array::from_fn(|v| $some(tile.columns.saturating_sub(v * $lanes)));
             // SAFETY: all offsets are within what the caller guarantees.
             unsafe {
-                let mut sums = [[$fill(0.0); 2]; $rows];
-                for (i, sum) in sums.iter_mut().enumerate() {
-                    *sum = if tile.start.is_null() {
-                        let row = tile.out.add(i * tile.stride);
-                        [$load(row), $load(row.add($lanes))]
-                    } else {
-                        [$fill(*tile.start.add(i)); 2]
-                    };
+                let mut sums = [[$fill(0.0); VECTORS]; ROWS];
+                for (i, sums) in sums.iter_mut().enumerate() {
+                    let row = tile.out.add(i * tile.stride);
+                    for (v, sum) in sums.iter_mut().enumerate() {
+                        *sum = match tile.start.is_null() {
+                            false => $fill(*tile.start.add(i)),
+                            true => $load_some(row.wrapping_add(v * $lanes), some[v]),
+                        };
+                    }
                 }
                 let (mut left, mut right) = (tile.left, tile.right);
                 for l in 0..tile.depth {
                     if AT_PLACES {
                         right = tile.right.add(*tile.places.add(l));
                     }
-                    let (first, second) = ($load(right), $load(right.add($lanes)));
-                    for (i, sum) in sums.iter_mut().enumerate() {
-                        let factor = $fill(*left.add(i));
-                        sum[0] = $multiply_add(factor, first, sum[0]);
-                        sum[1] = $multiply_add(factor, second, sum[1]);
+                    fetch(left.wrapping_add(AHEAD));
+                    if AT_PLACES {
+                        // What the next tile reads.
+                        fetch(right.wrapping_add(3 * VECTORS * $lanes));
                     }
-                    left = left.add($rows);
+                    let mut row = [$fill(0.0); VECTORS];
+                    for (v, vector) in row.iter_mut().enumerate() {
+                        *vector = $load(right.add(v * $lanes));
+                    }
+                    for (i, sums) in sums.iter_mut().enumerate() {
+                        let factor = $fill(*left.add(i));
+                        for (sum, vector) in sums.iter_mut().zip(row) {
+                            *sum = $multiply_add(factor, vector, *sum);
+                        }
+                    }
+                    left = left.add(ROWS);
                     if !AT_PLACES {
                         right = right.add(2 * $lanes);
                     }
                 }
                 if !tile.add.is_null() {
-                    for (i, sum) in sums.iter_mut().enumerate() {
+                    for (i, sums) in sums.iter_mut().enumerate() {
                         let row = tile.add.add(i * tile.stride);
-                        sum[0] = $plus(sum[0], $load(row));
-                        sum[1] = $plus(sum[1], $load(row.add($lanes)));
+                        for (v, sum) in sums.iter_mut().enumerate() {
+                            *sum = $plus(*sum, $load_some(row.wrapping_add(v * $lanes), some[v]));
+                        }
                     }
                 }
                 // If one operand is NaN, or both are zero, these instructions return the second. A limit of zero makes
                 // negative zero positive; adding negative zero changes nothing.
                 let (low, high) = ($fill(tile.low), $fill(tile.high));
                 let zero = $fill(if tile.low == 0.0 { 0.0 } else { -0.0 });
-                for (i, sum) in sums.iter().enumerate() {
+                for (i, sums) in sums.iter().enumerate() {
                     let row = tile.out.add(i * tile.stride);
-                    $store(row, $plus($min(high, $max(low, sum[0])), zero));
-                    $store(row.add($lanes), $plus($min(high, $max(low, sum[1])), zero));
+                    for (v, &sum) in sums.iter().enumerate() {
+                        let sum = $plus($min(high, $max(low, sum)), zero);
+                        match whole {
+                            true => $store(row.add(v * $lanes), sum),
+                            false => $store_some(row.wrapping_add(v * $lanes), some[v], sum),
+                        }
+                    }
                 }
             }
         }
     };
 }
 
+/// The first lanes of vectors of an instruction set.
+#[cfg(target_arch = "x86_64")]
+mod some {
+    use std::arch::x86_64::*;
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn first_16(n: usize) -> __mmask16 {
+        if n >= 16 { 0xffff } else { (1 << n) - 1 }
+    }
+
+    /// # Safety
+    /// The lanes can be read.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn load_16(from: *const f32, lanes: __mmask16) -> __m512 {
+        // SAFETY: by the caller.
+        unsafe { _mm512_maskz_loadu_ps(lanes, from) }
+    }
+
+    /// # Safety
+    /// The lanes can be written.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn store_16(to: *mut f32, lanes: __mmask16, x: __m512) {
+        // SAFETY: by the caller.
+        unsafe { _mm512_mask_storeu_ps(to, lanes, x) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn first_8(n: usize) -> __m256i {
+        let n = _mm256_set1_epi32(n.min(8) as i32);
+        _mm256_cmpgt_epi32(n, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+    }
+
+    /// # Safety
+    /// The lanes can be read.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn load_8(from: *const f32, lanes: __m256i) -> __m256 {
+        // SAFETY: by the caller.
+        unsafe { _mm256_maskload_ps(from, lanes) }
+    }
+
+    /// # Safety
+    /// The lanes can be written.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn store_8(to: *mut f32, lanes: __m256i, x: __m256) {
+        // SAFETY: by the caller.
+        unsafe { _mm256_maskstore_ps(to, lanes, x) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+use some::{first_8, first_16, load_8, load_16, store_8, store_16};
+
 #[cfg(target_arch = "x86_64")]
 vectors!(
     avx512,
     "avx512f",
-    12,
     16,
     _mm512_loadu_ps,
     _mm512_storeu_ps,
@@ -177,14 +312,16 @@ vectors!(
     _mm512_fmadd_ps,
     _mm512_add_ps,
     _mm512_max_ps,
-    _mm512_min_ps
+    _mm512_min_ps,
+    first_16,
+    load_16,
+    store_16
 );
 
 #[cfg(target_arch = "x86_64")]
 vectors!(
     avx2,
     "avx2,fma",
-    6,
     8,
     _mm256_loadu_ps,
     _mm256_storeu_ps,
@@ -192,36 +329,39 @@ vectors!(
     _mm256_fmadd_ps,
     _mm256_add_ps,
     _mm256_max_ps,
-    _mm256_min_ps
+    _mm256_min_ps,
+    first_8,
+    load_8,
+    store_8
 );
 
 /// # Safety
-/// As for [`Micro::run`].
-unsafe fn portable<const AT_PLACES: bool>(tile: &Tile) {
-    const ROWS: usize = 4;
-    const COLUMNS: usize = 8;
-    let mut sums = [[0.0f32; COLUMNS]; ROWS];
+/// As for [`Micro::run`]; the tile has `ROWS` rows and no columns beyond `VECTORS` times 4.
+unsafe fn portable<const ROWS: usize, const VECTORS: usize, const AT_PLACES: bool>(tile: &Tile) {
+    const LANES: usize = 4;
+    let columns = tile.columns;
+    let mut sums = [[[0.0f32; LANES]; VECTORS]; ROWS];
     // SAFETY: all offsets are within what the caller guarantees.
     unsafe {
         for (i, sums) in sums.iter_mut().enumerate() {
-            for (j, sum) in sums.iter_mut().enumerate() {
-                *sum = if tile.start.is_null() {
-                    *tile.out.add(i * tile.stride + j)
-                } else {
-                    *tile.start.add(i)
+            for (j, sum) in sums.as_flattened_mut()[..columns].iter_mut().enumerate() {
+                *sum = match tile.start.is_null() {
+                    true => *tile.out.add(i * tile.stride + j),
+                    false => *tile.start.add(i),
                 };
             }
         }
         for l in 0..tile.depth {
-            let place = if AT_PLACES { *tile.places.add(l) } else { l * COLUMNS };
-            let right = std::slice::from_raw_parts(tile.right.add(place), COLUMNS);
+            let place = if AT_PLACES { *tile.places.add(l) } else { l * 2 * LANES };
+            let right = std::slice::from_raw_parts(tile.right.add(place), VECTORS * LANES);
             for (i, sums) in sums.iter_mut().enumerate() {
                 let factor = *tile.left.add(l * ROWS + i);
-                sums.iter_mut().zip(right).for_each(|(sum, x)| *sum += factor * x);
+                let sums = sums.as_flattened_mut().iter_mut();
+                sums.zip(right).for_each(|(sum, x)| *sum += factor * x);
             }
         }
         for (i, sums) in sums.iter().enumerate() {
-            for (j, &sum) in sums.iter().enumerate() {
+            for (j, &sum) in sums.as_flattened()[..columns].iter().enumerate() {
                 let sum = match tile.add.is_null() {
                     true => sum,
                     false => sum + *tile.add.add(i * tile.stride + j),

@@ -11,12 +11,14 @@ mod broadcast;
 mod buffers;
 mod call;
 mod conv;
+mod conv_transpose;
 mod copy;
 mod depthwise;
 mod elementwise;
 mod image;
 mod inferred;
 mod kept;
+mod lanes;
 mod layout;
 mod micro;
 mod narrow;
@@ -35,6 +37,7 @@ mod typed;
 mod unary;
 mod window;
 mod winograd;
+mod winograd_transform;
 
 mod gemm;
 mod math;
@@ -164,6 +167,7 @@ static KERNELS: &[&[Kernel]] = &[
     unary::KERNELS,
     matmul::KERNELS,
     conv::KERNELS,
+    conv_transpose::KERNELS,
     pad::KERNELS,
     pool::KERNELS,
     norm::KERNELS,

@@ -163,7 +163,7 @@ fn part<T: Element>(array: &Nd<T>, start: usize, n: usize) -> Option<Nd<T>> {
 }
 
 /// A number as an element: zero in any type, or any number in one of floating-point numbers.
-fn number<T: Element>(value: f64) -> Option<T> {
+pub(super) fn number<T: Element>(value: f64) -> Option<T> {
     if value == 0.0 && value.is_sign_positive() {
         return Some(T::default());
     }

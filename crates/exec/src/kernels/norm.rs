@@ -1,10 +1,10 @@
 //! Normalizations and softmax.
 
-use pulp::{Arch, NullaryFnOnce};
+use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
 use super::call::{done, or_decline};
 use super::elementwise::larger;
-use super::reduce::{row_max, row_sum};
+use super::reduce::row_sum;
 use super::{Call, Done, Kernel, math};
 
 /// The kernels of this family.
@@ -38,35 +38,41 @@ struct Rows<'a, const IN_LOG: bool> {
     x: &'a [f32],
     out: &'a mut [f32],
     n: usize,
+    /// As many elements as are handled together, if `IN_LOG`.
+    exponentials: &'a mut [f32],
 }
 
 /// Elements of rows that are handled together: they stay in a first-level cache.
 const TOGETHER: usize = 2048;
 
-impl<const IN_LOG: bool> NullaryFnOnce for Rows<'_, IN_LOG> {
+/// The elements of as many whole rows of `n` as are handled together.
+fn together(n: usize) -> usize {
+    (TOGETHER / n).max(1) * n
+}
+
+impl<const IN_LOG: bool> WithSimd for Rows<'_, IN_LOG> {
     type Output = ();
     #[inline(always)]
-    fn call(self) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let n = self.n;
-        let block = (TOGETHER / n).max(1) * n;
-        let mut exponentials = vec![0.0; if IN_LOG { block } else { 0 }];
+        let block = together(n);
         for (x, out) in self.x.chunks(block).zip(self.out.chunks_mut(block)) {
             for (x, out) in x.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
-                let shift = largest(x);
+                let shift = largest(simd, x);
                 out.iter_mut().zip(x).for_each(|(y, x)| *y = x - shift);
             }
             if IN_LOG {
-                let exponentials = &mut exponentials[..out.len()];
+                let exponentials = &mut self.exponentials[..out.len()];
                 exponentials.iter_mut().zip(&*out).for_each(|(e, &x)| *e = math::exp(x));
                 for (row, exponentials) in out.chunks_exact_mut(n).zip(exponentials.chunks_exact(n)) {
-                    let log = f64::from(total(exponentials)).ln() as f32;
+                    let log = f64::from(total(simd, exponentials)).ln() as f32;
                     row.iter_mut().for_each(|x| *x -= log);
                 }
             } else {
                 out.iter_mut().for_each(|x| *x = math::exp(*x));
                 for row in out.chunks_exact_mut(n) {
-                    let sum = total(row);
-                    row.iter_mut().for_each(|x| *x /= sum);
+                    let factor = 1.0 / total(simd, row);
+                    row.iter_mut().for_each(|x| *x *= factor);
                 }
             }
         }
@@ -118,23 +124,33 @@ impl<const IN_LOG: bool> NullaryFnOnce for Columns<'_, IN_LOG> {
     }
 }
 
-/// Rows of up to this many elements are folded one by one.
-const SHORT: usize = 16;
-
+/// The largest element of a row; NaN if there is one.
 #[inline(always)]
-fn largest(row: &[f32]) -> f32 {
-    match row.len() {
-        0..=SHORT => row.iter().fold(f32::NEG_INFINITY, |m, &x| larger(m, x)),
-        _ => row_max(row).call(),
+fn largest<S: Simd>(simd: S, row: &[f32]) -> f32 {
+    let (vectors, rest) = S::as_simd_f32s(row);
+    let largest = |all: &[f32]| all.iter().fold(f32::NEG_INFINITY, |m, &x| larger(m, x));
+    if vectors.is_empty() {
+        return largest(rest);
     }
+    let mut all = simd.splat_f32s(f32::NEG_INFINITY);
+    for &x in vectors {
+        // Comparisons with NaN are false.
+        let more = simd.select_f32s(simd.less_than_or_equal_f32s(all, x), x, all);
+        all = simd.select_f32s(simd.equal_f32s(x, x), more, x);
+    }
+    let mut lanes = [0.0; 16];
+    S::as_mut_simd_f32s(&mut lanes[..S::F32_LANES]).0[0] = all;
+    larger(largest(&lanes[..S::F32_LANES]), largest(rest))
 }
 
+/// The sum of a row.
 #[inline(always)]
-fn total(row: &[f32]) -> f32 {
-    match row.len() {
-        0..=SHORT => row.iter().sum(),
-        _ => row_sum(row).call(),
-    }
+fn total<S: Simd>(simd: S, row: &[f32]) -> f32 {
+    let (vectors, rest) = S::as_simd_f32s(row);
+    let sum = vectors
+        .iter()
+        .fold(simd.splat_f32s(0.0), |sum, &x| simd.add_f32s(sum, x));
+    simd.reduce_sum_f32s(sum) + rest.iter().sum::<f32>()
 }
 
 fn softmax<const IN_LOG: bool>(call: &Call<'_>) -> Done {
@@ -148,11 +164,14 @@ fn softmax<const IN_LOG: bool>(call: &Call<'_>) -> Done {
     let n = shape[axis];
     let inner: usize = shape[axis + 1..].iter().product();
     if inner == 1 {
+        let mut exponentials = call.room(if IN_LOG { together(n) } else { 0 });
         Arch::new().dispatch(Rows::<IN_LOG> {
             x: &x,
             out: &mut out,
             n,
+            exponentials: &mut exponentials,
         });
+        call.give(exponentials);
         return done(shape, out);
     }
     for (x, out) in x.chunks_exact(n * inner).zip(out.chunks_exact_mut(n * inner)) {

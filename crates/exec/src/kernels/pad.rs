@@ -1,10 +1,15 @@
 //! Padding by repeated elements, one axis at a time.
 
 use super::call::{done, or_decline};
-use super::movement::moved;
+use super::movement::{moved, number};
+use super::operand::Extents;
 use super::room::Room;
 use super::{Call, Done, Kernel, each_type};
+use smallvec::{SmallVec, smallvec};
 use tautomer_tensor::Element;
+
+/// Elements added before and after those of an axis.
+type Pads = SmallVec<[(usize, usize); 6]>;
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[Kernel::any("pad", pad)];
@@ -14,7 +19,7 @@ fn pad(call: &Call<'_>) -> Done {
         "reflect" => reflected,
         "edge" => |at, n| Some(at.clamp(0, n as isize - 1) as usize),
         "wrap" => |at, n| Some(at.rem_euclid(n as isize) as usize),
-        _ => return moved(call),
+        _ => return constant(call),
     };
     let shape = call.shape(0);
     let axes = or_decline!(call.axes("axes", shape.len()));
@@ -35,6 +40,62 @@ fn pad(call: &Call<'_>) -> Done {
         }
     }
     each_type!(call.dtype(0), T => padded::<T>(call, &places))
+}
+
+/// Adds a constant.
+fn constant(call: &Call<'_>) -> Done {
+    let shape = call.shape(0);
+    let axes = or_decline!(call.axes("axes", shape.len()));
+    let mut pads: Pads = smallvec![(0, 0); shape.len()];
+    // Some may be negative, and remove elements.
+    let sizes = call.ints("pads").filter(|sizes| sizes.len() == 2 * axes.len());
+    let Some(sizes) = sizes else { return moved(call) };
+    for (i, &axis) in axes.iter().enumerate() {
+        pads[axis] = match [sizes[i], sizes[axes.len() + i]].map(usize::try_from) {
+            [Ok(before), Ok(after)] => (before, after),
+            _ => return moved(call),
+        };
+    }
+    let (mut repeated, is_given) = (axes.clone(), call.has(2));
+    repeated.sort_unstable();
+    repeated.dedup();
+    if repeated.len() < axes.len() || !call.has(0) {
+        return moved(call);
+    }
+    fn typed<T: Element>(call: &Call<'_>, pads: &[(usize, usize)], is_given: bool) -> Done {
+        let value = match is_given {
+            true => call.slice::<T>(2).and_then(|value| value.first().cloned()),
+            false => call.float("value").and_then(number),
+        };
+        let Some(value) = value else { return moved(call) };
+        let whole = or_decline!(call.slice::<T>(0));
+        let added = call.shape(0).iter().zip(pads);
+        let shape: Extents = added.map(|(n, (a, b))| n + a + b).collect();
+        let mut out = call.result_empty(shape.iter().product());
+        surround(&whole, call.shape(0), pads, &value, &mut out);
+        done(&shape, out)
+    }
+    each_type!(call.dtype(0), T => typed::<T>(call, &pads, is_given))
+}
+
+/// Appends to `out` the elements of an array of that shape, with `value` around them.
+fn surround<T: Element>(from: &[T], shape: &[usize], pads: &[(usize, usize)], value: &T, out: &mut Room<'_, T>) {
+    let ([n, inner @ ..], [(before, after), pads @ ..]) = (shape, pads) else {
+        return out.extend_from_slice(from);
+    };
+    let padded: usize = inner.iter().zip(pads).map(|(n, (a, b))| n + a + b).product();
+    let fill = |count: usize, out: &mut Room<'_, T>| out.resize(out.len() + count * padded, value.clone());
+    fill(*before, out);
+    let block: usize = inner.iter().product();
+    if pads.iter().all(|pad| *pad == (0, 0)) {
+        out.extend_from_slice(from);
+    } else if block == 0 {
+        fill(*n, out);
+    } else {
+        from.chunks_exact(block)
+            .for_each(|part| surround(part, inner, pads, value, out));
+    }
+    fill(*after, out);
 }
 
 /// The place that a place outside of `n` elements repeats if they are reflected once.
@@ -89,11 +150,15 @@ mod tests {
             (&[2, 3, 17], &[1, 2, 16, 0, 1, 5]),
             (&[2, 3, 17], &[0, 0, 20, 0, 0, 40]),
             (&[3, 4], &[-1, 1, 2, -1]),
+            (&[3, 0], &[1, 2, 0, 1]),
+            (&[0, 3], &[1, 0, 2, 1]),
+            (&[2, 3, 5], &[0, 2, 0, 0, 1, 0]),
         ];
         for mode in ["reflect", "edge", "wrap", "constant"] {
             for &(shape, pads) in rows {
-                let reflects_one = mode == "reflect" && shape == [1];
-                if !reflects_one {
+                // There is nothing to repeat in an empty axis, and nothing beside a single element to reflect.
+                let repeats_nothing = mode != "constant" && shape.contains(&0) || mode == "reflect" && shape == [1];
+                if !repeats_nothing {
                     Case::new("pad", &[f32s(shape, 1)])
                         .ints("pads", pads)
                         .attr("mode", AttrValue::Str(mode.into()))

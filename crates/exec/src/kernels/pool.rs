@@ -1,10 +1,11 @@
 //! Pooling: the maximum or the mean of every window.
 
-use pulp::{Arch, NullaryFnOnce};
+use pulp::{Arch, Simd, WithSimd};
+use smallvec::SmallVec;
 
 use super::call::{done, or_decline};
-use super::elementwise::larger;
-use super::image::Geometry;
+use super::image::copy_short;
+use super::lanes::halve;
 use super::reduce::{max_of, sum_of};
 use super::window::Window;
 use super::{Call, Done, Kernel};
@@ -28,8 +29,7 @@ fn max_pool(call: &Call<'_>) -> Done {
     let shape = or_decline!(call.out_shape());
     let w = or_decline!(window(call, &shape));
     let mut out = call.result_room(shape.iter().product());
-    let offsets = call.once(|| Geometry::new(&w).offsets());
-    slide(call, (&w, &offsets), &x, &mut out, (f32::NEG_INFINITY, larger), |_| {});
+    slide(call, &w, &x, &mut out, Largest, |_| {});
     done(&shape, out)
 }
 
@@ -38,144 +38,205 @@ fn average_pool(call: &Call<'_>) -> Done {
     let shape = or_decline!(call.out_shape());
     let w = or_decline!(window(call, &shape));
     let padded = call.flag("count_include_pad");
-    let counts = call.once(|| Counts::new(&w, padded));
+    let counts = call.once(|| counts(&w, padded));
+    let [depths, heights, widths] = &*counts;
     let divide = |channel: &mut [f32]| {
-        let [z, y, x] = &counts.along;
-        let lines = z.iter().flat_map(|z| y.iter().map(move |y| z * y));
+        let lines = depths.iter().flat_map(|z| heights.iter().map(move |y| z * y));
         for (row, line) in channel.chunks_exact_mut(w.output[2].max(1)).zip(lines) {
-            row.iter_mut().zip(x).for_each(|(x, count)| *x /= line * count);
+            row.iter_mut().zip(widths).for_each(|(x, count)| *x /= line * count);
         }
     };
     let mut out = call.result_room(shape.iter().product());
-    slide(call, (&w, &counts.offsets), &x, &mut out, (0.0, |a, b| a + b), divide);
+    slide(call, &w, &x, &mut out, Sum, divide);
     done(&shape, out)
 }
 
-/// What the mean of windows needs to know of them.
-struct Counts {
-    /// Where the elements of a window are.
-    offsets: Vec<usize>,
-    /// The number of elements of each window that count, along each axis.
-    along: [Vec<f32>; 3],
+/// The number of elements of each window that count, along each axis.
+fn counts(w: &Window, padded: bool) -> [Vec<f32>; 3] {
+    let along = |axis: usize| {
+        let count = |o: usize| {
+            let counted = (0..w.kernel[axis]).filter(|&k| {
+                let place = o * w.stride[axis] + k * w.dilation[axis];
+                match padded {
+                    true => place < w.pad[axis] + w.input[axis] + w.pad_end[axis],
+                    false => w.position(axis, o, k).is_some(),
+                }
+            });
+            counted.count() as f32
+        };
+        (0..w.output[axis]).map(count).collect()
+    };
+    std::array::from_fn(along)
 }
 
-impl Counts {
-    fn new(w: &Window, padded: bool) -> Counts {
-        let along = |axis: usize| {
-            let count = |o: usize| {
-                let counted = (0..w.kernel[axis]).filter(|&k| {
-                    let place = o * w.stride[axis] + k * w.dilation[axis];
-                    match padded {
-                        true => place < w.pad[axis] + w.input[axis] + w.pad_end[axis],
-                        false => w.position(axis, o, k).is_some(),
-                    }
-                });
-                counted.count() as f32
-            };
-            (0..w.output[axis]).map(count).collect()
-        };
-        Counts {
-            offsets: Geometry::new(w).offsets(),
-            along: std::array::from_fn(along),
-        }
+/// How the elements of a window are folded.
+trait Fold: Copy {
+    /// The result for no elements.
+    const EMPTY: f32;
+
+    fn of<S: Simd>(self, simd: S, all: S::f32s, x: S::f32s) -> S::f32s;
+}
+
+/// The largest number; NaN if there is one.
+#[derive(Clone, Copy)]
+struct Largest;
+
+impl Fold for Largest {
+    const EMPTY: f32 = f32::NEG_INFINITY;
+
+    #[inline(always)]
+    fn of<S: Simd>(self, simd: S, all: S::f32s, x: S::f32s) -> S::f32s {
+        // Comparisons with NaN are false.
+        let larger = simd.select_f32s(simd.less_than_or_equal_f32s(all, x), x, all);
+        simd.select_f32s(simd.equal_f32s(x, x), larger, x)
     }
 }
 
-/// Folds the elements that each window covers, at these offsets, into its element of `out`, and finishes each channel.
-fn slide(
-    call: &Call<'_>,
-    (w, offsets): (&Window, &[usize]),
-    x: &[f32],
-    out: &mut [f32],
-    (empty, fold): (f32, impl Fn(f32, f32) -> f32 + Copy),
-    finish: impl Fn(&mut [f32]),
-) {
+#[derive(Clone, Copy)]
+struct Sum;
+
+impl Fold for Sum {
+    const EMPTY: f32 = 0.0;
+
+    #[inline(always)]
+    fn of<S: Simd>(self, simd: S, all: S::f32s, x: S::f32s) -> S::f32s {
+        simd.add_f32s(all, x)
+    }
+}
+
+/// Folds the elements that each window covers into its element of `out`, and finishes each channel.
+fn slide<F: Fold>(call: &Call<'_>, w: &Window, x: &[f32], out: &mut [f32], fold: F, finish: impl Fn(&mut [f32])) {
     let (size_in, size_out) = (w.input_size(), w.output_size());
     if size_out == 0 {
         return;
     }
-    let geometry = Geometry::new(w);
-    let steps = geometry.steps();
-    // Windows between the rows of the output are computed, and thrown away, if rows are short.
-    let [od, oh, ow] = w.output;
-    let is_wide = ow >= LANES;
-    let scratch = |n: usize| {
-        let mut room = call.room(n);
-        room.fill(empty);
-        room
-    };
-    let mut line = scratch(if is_wide { 0 } else { (oh - 1) * steps[1] + ow });
-    let mut image = scratch(geometry.size());
+    // What the rows of a window are folded into, with padding; that line, grouped by remainders modulo the stride; and
+    // what its windows are folded into.
+    let covered = (w.output[2] - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
+    let length = covered.max(w.pad[2] + w.input[2]).next_multiple_of(LANES * w.stride[2]) + LANES * w.stride[2];
+    let mut lines = [0; 3].map(|_| {
+        let mut line = call.room(length);
+        line.fill(F::EMPTY);
+        line
+    });
     for (i, out) in out.chunks_exact_mut(size_out).enumerate() {
-        geometry.write(&x[i * size_in..][..size_in], &mut image);
-        let mut rows = out.chunks_exact_mut(ow);
-        for z in 0..od {
-            let windows = |first: usize, out: &mut [f32]| {
-                Arch::new().dispatch(Windows {
-                    image: &image[first..],
-                    offsets,
-                    empty,
-                    fold,
-                    out,
-                });
-            };
-            if is_wide {
-                for (y, row) in rows.by_ref().take(oh).enumerate() {
-                    windows(z * steps[0] + y * steps[1], row);
-                }
-                continue;
-            }
-            windows(z * steps[0], &mut line);
-            for (row, line) in rows.by_ref().take(oh).zip(line.chunks(steps[1])) {
-                row.copy_from_slice(&line[..ow]);
-            }
-        }
+        let (channel, lines) = (&x[i * size_in..][..size_in], &mut lines);
+        Arch::new().dispatch(Channel {
+            w,
+            channel,
+            out,
+            fold,
+            lines,
+        });
         finish(out);
     }
-    call.give(line);
-    call.give(image);
+    lines.into_iter().for_each(|line| call.give(line));
 }
 
-/// Windows that are folded at a time.
-const LANES: usize = 32;
+/// Lanes of the widest vectors.
+const LANES: usize = 16;
 
-/// Folds as many neighbouring windows as `out` has elements.
-struct Windows<'a, F> {
-    image: &'a [f32],
-    offsets: &'a [usize],
-    empty: f32,
-    fold: F,
+/// Folds the windows of a channel: first the rows that each covers into one, then along that row.
+struct Channel<'a, F> {
+    w: &'a Window,
+    channel: &'a [f32],
     out: &'a mut [f32],
+    fold: F,
+    lines: &'a mut [Vec<f32>; 3],
 }
 
-impl<F: Fn(f32, f32) -> f32> NullaryFnOnce for Windows<'_, F> {
+impl<F: Fold> WithSimd for Channel<'_, F> {
     type Output = ();
+
     #[inline(always)]
-    fn call(self) {
-        let n = self.out.len();
-        let mut done = 0;
-        while n >= LANES && done < n {
-            // The last part begins where it fits, and folds some windows again.
-            done = done.min(n - LANES);
-            let mut all = [self.empty; LANES];
-            for &offset in self.offsets {
-                let from = &self.image[offset + done..][..LANES];
-                for (all, &x) in all.iter_mut().zip(from) {
-                    *all = (self.fold)(*all, x);
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Channel {
+            w,
+            channel,
+            out,
+            fold,
+            lines: [line, phases, folded],
+        } = self;
+        let [_, height, width] = w.input;
+        let [_, oh, ow] = w.output;
+        let row_of = |z: usize, y: usize| (z * height + y) * width;
+        let vectors = width.div_ceil(S::F32_LANES) * S::F32_LANES;
+        // Few windows have more rows.
+        let mut rows: SmallVec<[&[f32]; 16]> = SmallVec::new();
+        for (at, row) in out.chunks_exact_mut(ow).enumerate() {
+            rows.clear();
+            for k in 0..w.kernel[0] * w.kernel[1] {
+                let z = w.position(0, at / oh, k / w.kernel[1]);
+                if let Some((z, y)) = z.zip(w.position(1, at % oh, k % w.kernel[1])) {
+                    // Whole vectors are read where there are enough elements.
+                    rows.push(&channel[row_of(z, y)..]);
                 }
             }
-            self.out[done..][..LANES].copy_from_slice(&all);
-            done += LANES;
+            let inside = &mut line[w.pad[2]..];
+            fold_rows(simd, &rows, &mut inside[..vectors], width, fold);
+            inside[width..vectors].fill(F::EMPTY);
+            let each = line.len() / w.stride[2];
+            let grouped = group(line, phases, folded, w.stride[2]);
+            let windows = ow.div_ceil(S::F32_LANES) * S::F32_LANES;
+            let (to, _) = S::as_mut_simd_f32s(&mut folded[..windows]);
+            for (i, to) in to.iter_mut().enumerate() {
+                let mut all = simd.splat_f32s(F::EMPTY);
+                for k in 0..w.kernel[2] {
+                    let (phase, place) = (k * w.dilation[2] % w.stride[2], k * w.dilation[2] / w.stride[2]);
+                    let from = &grouped[phase * each + place + i * S::F32_LANES..][..S::F32_LANES];
+                    all = fold.of(simd, all, S::as_simd_f32s(from).0[0]);
+                }
+                *to = all;
+            }
+            copy_short(&folded[..ow], row);
         }
-        let rest = &mut self.out[done..];
-        rest.fill(self.empty);
-        for &offset in self.offsets {
-            let from = &self.image[offset + done..][..rest.len()];
-            for (all, &x) in rest.iter_mut().zip(from) {
-                *all = (self.fold)(*all, x);
+    }
+}
+
+/// Folds rows, element by element. A row with too few elements for the last vector has `width` of them.
+#[inline(always)]
+fn fold_rows<S: Simd, F: Fold>(simd: S, rows: &[&[f32]], out: &mut [f32], width: usize, fold: F) {
+    let (vectors, _) = S::as_mut_simd_f32s(out);
+    for (i, to) in vectors.iter_mut().enumerate() {
+        let first = i * S::F32_LANES;
+        let mut all = simd.splat_f32s(F::EMPTY);
+        for row in rows {
+            let vector = match row.get(first..first + S::F32_LANES) {
+                Some(from) => S::as_simd_f32s(from).0[0],
+                None => simd.partial_load_f32s(&row[first..width]),
+            };
+            all = fold.of(simd, all, vector);
+        }
+        *to = all;
+    }
+}
+
+/// The elements of a line grouped by their remainders modulo the stride, in `out` unless it is 1.
+#[inline(always)]
+fn group<'a>(line: &'a [f32], out: &'a mut [f32], scratch: &mut [f32], stride: usize) -> &'a [f32] {
+    let each = line.len() / stride;
+    match stride {
+        1 => return line,
+        2 => {
+            let (even, odd) = out.split_at_mut(each);
+            halve(line, even, odd);
+        }
+        4 => {
+            let (even, odd) = scratch.split_at_mut(2 * each);
+            halve(line, even, odd);
+            let (first, second) = out.split_at_mut(2 * each);
+            let ((a, b), (c, d)) = (first.split_at_mut(each), second.split_at_mut(each));
+            halve(even, a, c);
+            halve(odd, b, d);
+        }
+        _ => {
+            for (phase, out) in out.chunks_exact_mut(each).take(stride).enumerate() {
+                let from = line[phase..].iter().step_by(stride);
+                out.iter_mut().zip(from).for_each(|(out, x)| *out = *x);
             }
         }
     }
+    out
 }
 
 fn global(call: &Call<'_>, f: impl Fn(&[f32]) -> f32) -> Done {

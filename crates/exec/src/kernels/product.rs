@@ -8,11 +8,13 @@
 //! A result does not depend on the number of threads: each of its elements is one sum in one order.
 #![allow(unsafe_code, reason = "micro-kernels use vector instructions on raw pointers")]
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 
 use super::call::Finished;
-use super::micro::{LARGEST, Micro, Tile};
+use super::lanes::interleave_four;
+use super::micro::{Micro, Tile};
 
 /// The elements of the inner dimension that one pass covers.
 const DEPTH: usize = 256;
@@ -20,6 +22,15 @@ const DEPTH: usize = 256;
 /// Elements of right panels that are multiplied one after the other: they stay in a first-level cache of 32 KiB or
 /// more with a left panel beside them.
 const GROUP: usize = 8192;
+
+/// Panels of a group.
+const GROUPED: usize = 32;
+
+/// A left matrix of at most this many elements stays in a second-level cache.
+const RESIDENT: usize = 96 << 10;
+
+/// Panels of columns that are computed from the first to the last pass if the left matrix is in a cache.
+const PART: usize = 4;
 
 /// Fewer multiplications than this are not worth a second thread.
 const PARALLEL: usize = 1 << 20;
@@ -29,7 +40,7 @@ pub(super) struct Left {
     rows: usize,
     inner: usize,
     micro: Micro,
-    /// For each pass over the inner dimension, for each panel, its columns; zero below the last row.
+    /// For each pass over the inner dimension, for each panel, its columns.
     elements: Vec<f32>,
 }
 
@@ -37,32 +48,72 @@ impl Left {
     /// Packs a matrix of `rows` contiguous rows.
     pub(super) fn of_rows(micro: Micro, matrix: &[f32], rows: usize) -> Left {
         let inner = matrix.len() / rows.max(1);
-        let panels = rows.div_ceil(micro.rows);
-        let mut elements = vec![0.0; panels * micro.rows * inner];
-        let mut at = 0;
-        for first in (0..inner).step_by(DEPTH) {
-            let depth = DEPTH.min(inner - first);
-            for panel in 0..panels {
-                let out = &mut elements[at..][..depth * micro.rows];
-                at += out.len();
-                for i in 0..micro.rows.min(rows - panel * micro.rows) {
-                    let row = &matrix[(panel * micro.rows + i) * inner + first..][..depth];
-                    let out = out[i..].iter_mut().step_by(micro.rows);
-                    out.zip(row).for_each(|(o, x)| *o = *x);
-                }
-            }
-        }
-        Left {
+        let mut left = Left {
             rows,
             inner,
             micro,
-            elements,
+            elements: vec![0.0; rows * inner],
+        };
+        let mut elements = std::mem::take(&mut left.elements);
+        let mut at = 0;
+        for first in (0..inner).step_by(DEPTH) {
+            let depth = DEPTH.min(inner - first);
+            for panel in 0..left.panels() {
+                let rows = left.panel(panel);
+                let out = &mut elements[at..][..depth * rows.len()];
+                at += out.len();
+                pack_rows(&matrix[rows.start * inner + first..], inner, rows.len(), out);
+            }
         }
+        left.elements = elements;
+        left
+    }
+
+    /// The number of panels.
+    fn panels(&self) -> usize {
+        self.rows.div_ceil(self.micro.rows)
+    }
+
+    /// The rows of a panel. All have about the same number: a tile of very few rows would wait for its sums.
+    fn panel(&self, i: usize) -> Range<usize> {
+        let panels = self.panels();
+        i * self.rows / panels..(i + 1) * self.rows / panels
+    }
+}
+
+/// Writes the columns of `rows` rows, which are `distance` elements apart, one after the other.
+fn pack_rows(matrix: &[f32], distance: usize, rows: usize, out: &mut [f32]) {
+    let depth = out.len() / rows;
+    // Four rows at a time are exchanged in vectors.
+    let whole = rows / 4 * 4;
+    for i in (0..whole).step_by(4) {
+        let four: [&[f32]; 4] = std::array::from_fn(|j| &matrix[(i + j) * distance..][..depth]);
+        let chunks: [&[[f32; 16]]; 4] = four.map(|row| row.as_chunks().0);
+        let mut pieces = [0.0; 64];
+        for at in 0..depth / 16 {
+            interleave_four(&std::array::from_fn(|j| chunks[j][at]), &mut pieces);
+            for (column, piece) in pieces.as_chunks::<4>().0.iter().enumerate() {
+                out[(at * 16 + column) * rows + i..][..4].copy_from_slice(piece);
+            }
+        }
+        for column in depth / 16 * 16..depth {
+            out[column * rows + i..][..4].copy_from_slice(&four.map(|row| row[column]));
+        }
+    }
+    for i in whole..rows {
+        let row = &matrix[i * distance..][..depth];
+        let out = out[i..].iter_mut().step_by(rows);
+        out.zip(row).for_each(|(o, x)| *o = *x);
     }
 }
 
 /// A right matrix, which is packed while it is multiplied unless its panels are there.
 pub(super) trait Right: Sync {
+    /// How many columns from `column` on are best multiplied together, at most `most`, if they are read so many `times`.
+    fn width(&self, _times: usize, _column: usize, most: usize) -> usize {
+        most
+    }
+
     /// The panel of rows `first..first + depth` that begins with column `column`, if the matrix is packed.
     fn panel(&self, _first: usize, _depth: usize, _column: usize) -> Option<&[f32]> {
         None
@@ -96,10 +147,35 @@ pub(super) struct Placed<'a> {
 }
 
 impl<'a> Placed<'a> {
-    /// Rows that begin at these places, with `width` elements each; `None` if one ends after the last element.
-    pub(super) fn new(elements: &'a [f32], rows: &'a [usize], width: usize) -> Option<Placed<'a>> {
+    /// The rows in `range`, with `width` elements each; `None` if one ends after the last element.
+    pub(super) fn new(
+        elements: &'a [f32],
+        places: &'a Places,
+        range: Range<usize>,
+        width: usize,
+    ) -> Option<Placed<'a>> {
+        let rows = &places.rows[range];
+        let last = || rows.iter().max().copied().unwrap_or(0);
+        let fits = places.last + width <= elements.len() || last() + width <= elements.len();
+        fits.then_some(Placed { elements, rows })
+    }
+}
+
+/// Where the rows of a matrix are.
+pub(super) struct Places {
+    rows: Vec<usize>,
+    /// Where the last one is.
+    last: usize,
+}
+
+impl Places {
+    pub(super) fn new(rows: Vec<usize>) -> Places {
         let last = rows.iter().max().copied().unwrap_or(0);
-        (last + width <= elements.len()).then_some(Placed { elements, rows })
+        Places { rows, last }
+    }
+
+    pub(super) fn rows(&self) -> &[usize] {
+        &self.rows
     }
 }
 
@@ -224,11 +300,11 @@ pub(super) fn product<R: Right>(
     if out.is_empty() {
         return;
     }
-    let panels = left.rows.div_ceil(left.micro.rows);
-    let mut starts = vec![0.0; panels * left.micro.rows];
-    if let Start::Rows(bias) = finish.start {
-        starts[..left.rows].copy_from_slice(bias);
-    }
+    let starts = match finish.start {
+        Start::Rows(bias) => Cow::Borrowed(bias),
+        Start::Zero | Start::Result => vec![0.0; left.rows].into(),
+    };
+    assert_eq!(starts.len(), left.rows, "there is not one start for each row");
     let task = Task {
         left,
         right,
@@ -259,7 +335,7 @@ pub(super) fn product<R: Right>(
 struct Task<'a, R> {
     left: &'a Left,
     right: &'a R,
-    /// What the sum of each row starts with, for whole panels.
+    /// What the sum of each row starts with.
     starts: &'a [f32],
     finish: Finish<'a>,
     out: *mut f32,
@@ -281,242 +357,113 @@ impl<R: Right> Task<'_, R> {
     /// `out` points to `columns` elements for each row of `left`, as does what is added, no other thread accesses these columns, and `range`
     /// ends at `columns` at the latest.
     unsafe fn run(&self, range: Range<usize>) {
-        let Micro { rows, columns, .. } = self.left.micro;
-        let inner = self.left.inner;
-        let panels = self.left.rows.div_ceil(rows);
-        let passes = inner.div_ceil(DEPTH).max(1);
+        let columns = self.left.micro.columns;
+        // If the left matrix stays in a second-level cache, all passes over a part of the result follow each other, so
+        // that this part stays in a cache too. Otherwise each part of the left matrix is read once.
+        let fits = self.left.elements.len() <= RESIDENT;
+        let part = if fits { PART * columns } else { range.len().max(1) };
         let mut packed = PACKED.take();
-        for pass in 0..passes {
-            let first = pass * DEPTH;
-            let depth = DEPTH.min(inner - first);
-            let block = &self.left.elements[first * panels * rows..];
-            let size = depth * columns;
-            let group = (GROUP / size.max(1)).clamp(1, 32);
-            if packed.len() < group * size + columns {
-                packed.resize(group * size + columns, 0.0);
-            }
-            for chunk in range.clone().step_by(group * columns) {
-                let chunk = chunk..range.end.min(chunk + group * columns);
-                let is_packed = self.right.panel(first, depth, chunk.start).is_some();
-                let mut placed = [None; 32];
-                for (j, column) in chunk.clone().step_by(columns).enumerate().filter(|_| !is_packed) {
-                    let count = columns.min(range.end - column);
-                    placed[j] = self.right.in_place(panels, first, depth, column, count, columns);
-                    if placed[j].is_some() {
-                        continue;
-                    }
-                    self.right
-                        .pack(first, depth, column, count, columns, &mut packed[j * size..]);
-                }
-                for panel in 0..panels {
-                    for (j, column) in chunk.clone().step_by(columns).enumerate() {
-                        let mut places = std::ptr::null();
-                        let right = match (self.right.panel(first, depth, column), &placed[j]) {
-                            (Some(panel), _) => &panel[..size],
-                            (None, Some(placed)) => {
-                                assert_eq!(placed.rows.len(), depth, "a panel has another depth");
-                                places = placed.rows.as_ptr();
-                                placed.elements
-                            }
-                            (None, None) => &packed[j * size..][..size],
-                        };
-                        let tile = Tile {
-                            depth,
-                            left: block[panel * rows * depth..][..rows * depth].as_ptr(),
-                            right: right.as_ptr(),
-                            places,
-                            out: self.out.wrapping_add(panel * rows * self.columns + column),
-                            stride: self.columns,
-                            start: match (pass, self.finish.start) {
-                                (0, Start::Zero | Start::Rows(_)) => self.starts[panel * rows..][..rows].as_ptr(),
-                                _ => std::ptr::null(),
-                            },
-                            add: match self.finish.add {
-                                Some(add) if pass + 1 == passes => {
-                                    add.as_ptr().wrapping_add(panel * rows * self.columns + column)
-                                }
-                                _ => std::ptr::null(),
-                            },
-                            low: if pass + 1 == passes {
-                                self.finish.low
-                            } else {
-                                f32::NEG_INFINITY
-                            },
-                            high: if pass + 1 == passes {
-                                self.finish.high
-                            } else {
-                                f32::INFINITY
-                            },
-                        };
-                        let height = rows.min(self.left.rows - panel * rows);
-                        let width = columns.min(range.end - column);
-                        // SAFETY: the panels have `depth` times `rows` and `columns` elements by the slices above, or by
-                        // `Placed::new` and the assertion, and
-                        // the first `height` rows and `width` columns of the tile are inside the result.
-                        unsafe { multiply(self.left.micro, tile, height, width) };
-                    }
-                }
+        for first in range.clone().step_by(part) {
+            let part = first..range.end.min(first + part);
+            for pass in 0..self.passes() {
+                // SAFETY: the part is one of the range.
+                unsafe { self.pass(pass, part.clone(), &mut packed) };
             }
         }
         PACKED.set(packed);
     }
+
+    fn passes(&self) -> usize {
+        self.left.inner.div_ceil(DEPTH).max(1)
+    }
+
+    /// Adds one pass over the inner dimension to these columns of the result.
+    ///
+    /// # Safety
+    /// As for [`Task::run`].
+    unsafe fn pass(&self, pass: usize, range: Range<usize>, packed: &mut Vec<f32>) {
+        let columns = self.left.micro.columns;
+        let panels = self.left.panels();
+        let first = pass * DEPTH;
+        let depth = DEPTH.min(self.left.inner - first);
+        let size = depth * columns;
+        let group = (GROUP / size.max(1)).clamp(1, GROUPED);
+        if packed.len() < group * size + columns {
+            packed.resize(group * size + columns, 0.0);
+        }
+        let mut column = range.start;
+        while column < range.end {
+            // A group of panels. Those that are packed here are in `packed`, and empty in `rights`.
+            let mut rights: [(Range<usize>, Panel<'_>); GROUPED] = Default::default();
+            let mut n = 0;
+            while n < group && column < range.end {
+                let count = self.right.width(panels, column, columns.min(range.end - column));
+                let mut right = Panel::default();
+                if let Some(elements) = self.right.panel(first, depth, column) {
+                    right.elements = &elements[..size];
+                } else if let Some(placed) = self.right.in_place(panels, first, depth, column, count, columns) {
+                    assert_eq!(placed.rows.len(), depth, "a panel has another depth");
+                    (right.elements, right.places) = (placed.elements, Some(placed.rows));
+                } else {
+                    self.right
+                        .pack(first, depth, column, count, columns, &mut packed[n * size..]);
+                }
+                rights[n] = (column..column + count, right);
+                column += count;
+                n += 1;
+            }
+            for panel in 0..panels {
+                let rows = self.left.panel(panel);
+                for (j, (columns, right)) in rights[..n].iter().enumerate() {
+                    let mut right = *right;
+                    if right.elements.is_empty() {
+                        right.elements = &packed[j * size..][..size];
+                    }
+                    let tile = self.tile(pass, rows.clone(), depth, right, columns.clone());
+                    // SAFETY: the panels have `depth` times `rows` and `columns` elements by the slices above and in
+                    // `tile`, or by `Placed::new` and the assertion, and the tile is inside the result.
+                    unsafe { self.left.micro.run(&tile) };
+                }
+            }
+        }
+    }
+
+    /// The tile of these rows and columns in one pass.
+    fn tile(&self, pass: usize, rows: Range<usize>, depth: usize, right: Panel<'_>, columns: Range<usize>) -> Tile {
+        let block = &self.left.elements[pass * DEPTH * self.left.rows..];
+        let first = rows.start * self.columns + columns.start;
+        let is_last = pass + 1 == self.passes();
+        Tile {
+            rows: rows.len(),
+            columns: columns.len(),
+            depth,
+            left: block[rows.start * depth..][..rows.len() * depth].as_ptr(),
+            right: right.elements.as_ptr(),
+            places: right.places.map_or(std::ptr::null(), <[usize]>::as_ptr),
+            out: self.out.wrapping_add(first),
+            stride: self.columns,
+            start: match (pass, self.finish.start) {
+                (0, Start::Zero | Start::Rows(_)) => self.starts[rows].as_ptr(),
+                _ => std::ptr::null(),
+            },
+            add: match self.finish.add {
+                Some(add) if is_last => add.as_ptr().wrapping_add(first),
+                _ => std::ptr::null(),
+            },
+            low: if is_last { self.finish.low } else { f32::NEG_INFINITY },
+            high: if is_last { self.finish.high } else { f32::INFINITY },
+        }
+    }
 }
 
-/// Computes the first `height` rows and `width` columns of a tile.
-///
-/// # Safety
-/// The panels are those of a whole tile, and that part of the result can be written by this thread alone.
-unsafe fn multiply(micro: Micro, tile: Tile, height: usize, width: usize) {
-    if height == micro.rows && width == micro.columns {
-        // SAFETY: upheld by the caller; the machine has the instructions of `micro`.
-        return unsafe { micro.run(&tile) };
-    }
-    let mut whole = [0.0f32; LARGEST];
-    let place = |i: usize| tile.out.wrapping_add(i * tile.stride);
-    if tile.start.is_null() {
-        for (i, row) in whole.chunks_exact_mut(micro.columns).take(height).enumerate() {
-            // SAFETY: the caller guarantees `width` elements of each of `height` rows.
-            unsafe { row.as_mut_ptr().copy_from_nonoverlapping(place(i), width) };
-        }
-    }
-    let mut added = [0.0f32; LARGEST];
-    if !tile.add.is_null() {
-        for (i, row) in added.chunks_exact_mut(micro.columns).take(height).enumerate() {
-            // SAFETY: what is added has the same rows as the result.
-            unsafe {
-                row.as_mut_ptr()
-                    .copy_from_nonoverlapping(tile.add.wrapping_add(i * tile.stride), width)
-            };
-        }
-    }
-    let other = Tile {
-        out: whole.as_mut_ptr(),
-        stride: micro.columns,
-        add: if tile.add.is_null() { tile.add } else { added.as_ptr() },
-        ..tile
-    };
-    // SAFETY: as above; `whole` has room for every tile.
-    unsafe { micro.run(&other) };
-    for (i, row) in whole.chunks_exact(micro.columns).take(height).enumerate() {
-        // SAFETY: as above.
-        unsafe { place(i).copy_from_nonoverlapping(row.as_ptr(), width) };
-    }
+/// A panel of a right matrix.
+#[derive(Clone, Copy, Default)]
+struct Panel<'a> {
+    elements: &'a [f32],
+    /// Where its rows are, unless they are contiguous.
+    places: Option<&'a [usize]>,
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A matrix of contiguous rows.
-    struct Rows<'a>(&'a [f32], usize);
-
-    impl Right for Rows<'_> {
-        fn pack(&self, first: usize, depth: usize, column: usize, count: usize, width: usize, out: &mut [f32]) {
-            for (l, row) in out.chunks_mut(width).take(depth).enumerate() {
-                row[..count].copy_from_slice(&self.0[(first + l) * self.1 + column..][..count]);
-            }
-        }
-    }
-
-    /// Small integers, so that sums are exact in any order.
-    fn numbers(n: usize, modulus: usize) -> Vec<f32> {
-        (0..n).map(|i| (i % modulus) as f32 - (modulus / 2) as f32).collect()
-    }
-
-    #[test]
-    fn every_micro_kernel_computes_the_product() {
-        for &micro in Micro::all() {
-            let (rows, columns) = (micro.rows, micro.columns);
-            for (m, n, k) in [
-                (1, 1, 1),
-                (rows, columns, 7),
-                (rows + 1, columns - 1, DEPTH),
-                (2 * rows - 1, 3 * columns + 5, DEPTH + 1),
-                (3, columns, 2 * DEPTH + 3),
-                (2 * rows, 700, 9),
-                (2, 40 * columns + 1, 3),
-                (rows, columns + 2, 0),
-            ] {
-                let (a, b) = (numbers(m * k, 7), numbers(k * n, 5));
-                let bias = numbers(m, 11);
-                let residual = numbers(m * n, 13);
-                let finish = Finish {
-                    add: (m % 2 == 1).then_some(&residual),
-                    low: -20.0,
-                    high: 30.0,
-                    ..Finish::from(Start::Rows(&bias))
-                };
-                let left = Left::of_rows(micro, &a, m);
-                let mut out = vec![f32::NAN; m * n];
-                product(&left, &Rows(&b, n), n, &mut out, finish, 1);
-                for (p, &found) in out.iter().enumerate() {
-                    let (i, j) = (p / n, p % n);
-                    let sum: f32 = (0..k).map(|l| a[i * k + l] * b[l * n + j]).sum();
-                    let expected = (sum + bias[i] + if m % 2 == 1 { residual[p] } else { 0.0 }).clamp(-20.0, 30.0);
-                    assert_eq!(found, expected, "{} {m} {n} {k}: {i} {j}", micro.name);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn packed_panels_are_the_same_matrix() {
-        for &micro in Micro::all() {
-            for (m, n, k) in [
-                (1, 1, 1),
-                (7, 2 * micro.columns + 3, DEPTH + 9),
-                (3, micro.columns, 5),
-                (4, 3, 0),
-            ] {
-                let (a, b) = (numbers(m * k, 7), numbers(k * n, 5));
-                let turned: Vec<f32> = (0..n * k).map(|p| b[p % k * n + p / k]).collect();
-                let left = Left::of_rows(micro, &a, m);
-                let of = |right: &dyn Fn(&mut [f32])| {
-                    let mut out = numbers(m * n, 3);
-                    right(&mut out);
-                    out
-                };
-                let finish = Finish::from(Start::Result);
-                let expected = of(&|out| product(&left, &Rows(&b, n), n, out, finish, 1));
-                for (matrix, transposed) in [(&b, false), (&turned, true)] {
-                    let panels = Panels::of(micro, matrix, k, transposed);
-                    let found = of(&|out| product(&left, &panels, n, out, finish, 1));
-                    assert_eq!(found, expected, "{} {m} {n} {k} {transposed}", micro.name);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn threads_change_nothing() {
-        let (m, n, k) = (40, 333, 300);
-        let (a, b): (Vec<f32>, Vec<f32>) = (
-            (0..m * k).map(|i| (i as f32).sin()).collect(),
-            (0..k * n).map(|i| (i as f32).cos()).collect(),
-        );
-        let left = Left::of_rows(Micro::best(), &a, m);
-        let of = |threads| {
-            let mut out = vec![f32::NAN; m * n];
-            product(&left, &Rows(&b, n), n, &mut out, Finish::from(Start::Zero), threads);
-            out
-        };
-        assert!(m * n * k >= 2 * PARALLEL);
-        assert_eq!(of(1), of(2));
-        assert_eq!(of(1), of(3));
-    }
-
-    #[test]
-    fn nan_is_not_clamped() {
-        for &micro in Micro::all() {
-            let left = Left::of_rows(micro, &[1.0], 1);
-            let finish = Finish {
-                low: 0.0,
-                high: 6.0,
-                ..Finish::from(Start::Zero)
-            };
-            let mut out = [0.0; 3];
-            product(&left, &Rows(&[f32::NAN, -1.0, 7.0], 3), 3, &mut out, finish, 1);
-            assert!(out[0].is_nan() && out[1..] == [0.0, 6.0], "{}: {out:?}", micro.name);
-        }
-    }
-}
+#[path = "product_tests.rs"]
+mod tests;

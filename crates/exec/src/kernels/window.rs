@@ -49,6 +49,47 @@ impl Window {
         })
     }
 
+    /// The same windows over fewer axes: an axis along which nothing slides is joined with the one before it, so that
+    /// neighbouring windows are as long a run of elements as possible.
+    pub(super) fn joined(mut self) -> Window {
+        for axis in [1, 0, 1] {
+            let inner = axis + 1;
+            let whole = self.kernel[inner] == 1
+                && self.stride[inner] == 1
+                && self.pad[inner] == 0
+                && self.input[inner] == self.output[inner];
+            let length = self.input[inner];
+            if !whole || (self.stride[axis] != 1 && length != 1) {
+                continue;
+            }
+            self.input[inner] *= self.input[axis];
+            self.output[inner] *= self.output[axis];
+            self.pad_end[inner] = self.pad_end[axis] * length;
+            self.pad[inner] = self.pad[axis] * length;
+            (self.kernel[inner], self.stride[inner]) = (self.kernel[axis], self.stride[axis]);
+            self.dilation[inner] = if self.kernel[axis] == 1 {
+                1
+            } else {
+                self.dilation[axis] * length
+            };
+            // The axes before move up, and one of size 1 comes first.
+            let all = [
+                (&mut self.input, 1),
+                (&mut self.output, 1),
+                (&mut self.kernel, 1),
+                (&mut self.stride, 1),
+                (&mut self.dilation, 1),
+                (&mut self.pad, 0),
+                (&mut self.pad_end, 0),
+            ];
+            for (list, none) in all {
+                list.copy_within(0..axis, 1);
+                list[0] = none;
+            }
+        }
+        self
+    }
+
     /// Number of positions of the input.
     pub(super) fn input_size(&self) -> usize {
         self.input.iter().product()
@@ -75,19 +116,6 @@ impl Window {
         let p = (o * self.stride[axis] + k * self.dilation[axis]).wrapping_sub(self.pad[axis]);
         (p < self.input[axis]).then_some(p)
     }
-
-    /// The windows whose element `k` lies inside the input along `axis`.
-    pub(super) fn inside(&self, axis: usize, k: usize) -> std::ops::Range<usize> {
-        let offset = k * self.dilation[axis];
-        let stride = self.stride[axis].max(1);
-        let first = self.pad[axis].saturating_sub(offset).div_ceil(stride);
-        // o * stride + offset - pad < input
-        let end = (self.input[axis] + self.pad[axis])
-            .saturating_sub(offset)
-            .div_ceil(stride);
-        let end = end.min(self.output[axis]);
-        first.min(end)..end
-    }
 }
 
 #[cfg(test)]
@@ -95,29 +123,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inside_agrees_with_position() {
-        for input in 1..7 {
-            for (stride, dilation, pad, k) in [
-                (1, 1, 0, 0),
-                (1, 1, 1, 2),
-                (2, 1, 1, 0),
-                (2, 2, 3, 1),
-                (3, 1, 2, 2),
-                (1, 3, 4, 0),
-            ] {
-                let mut w = Window {
-                    input: [1, 1, input],
-                    output: [1, 1, 6],
-                    kernel: [1, 1, 3],
-                    stride: [1; 3],
-                    dilation: [1; 3],
-                    pad: [0; 3],
-                    pad_end: [0; 3],
-                };
-                (w.stride[2], w.dilation[2], w.pad[2]) = (stride, dilation, pad);
-                let inside: Vec<usize> = (0..6).filter(|&o| w.position(2, o, k).is_some()).collect();
-                assert_eq!(w.inside(2, k).collect::<Vec<_>>(), inside, "{w:?} {k}");
-            }
+    fn axes_along_which_nothing_slides_are_joined() {
+        let window = |input, output, kernel, stride, dilation, pad| Window {
+            input,
+            output,
+            kernel,
+            stride,
+            dilation,
+            pad,
+            pad_end: pad,
+        };
+        let ones = [1; 3];
+        // Windows of 5 by 1 over rows of 4, one above the other.
+        let joined = window([1, 12, 4], [1, 8, 4], [1, 5, 1], ones, ones, [0; 3]).joined();
+        assert_eq!(
+            joined,
+            window([1, 1, 48], [1, 1, 32], [1, 1, 5], ones, [1, 1, 4], [0; 3])
+        );
+        // An axis of one element, with a distance along the other.
+        let joined = window([1, 9, 1], [1, 4, 1], [1, 3, 1], [1, 2, 1], ones, [0; 3]).joined();
+        assert_eq!(joined, window([1, 1, 9], [1, 1, 4], [1, 1, 3], [1, 1, 2], ones, [0; 3]));
+        // Single elements: everything is one run.
+        let joined = window([2, 3, 4], [2, 3, 4], ones, ones, ones, [0; 3]).joined();
+        assert_eq!(joined, window([1, 1, 24], [1, 1, 24], ones, ones, ones, [0; 3]));
+        // Three axes, of which the last two are joined, with padding.
+        let joined = window([2, 3, 4], [1, 5, 4], [2, 3, 1], ones, [1, 2, 1], [0, 3, 0]).joined();
+        assert_eq!(
+            joined,
+            window([1, 2, 12], [1, 1, 20], [1, 2, 3], ones, [1, 1, 8], [0, 0, 12])
+        );
+        // Padding, or a distance between rows of several elements, separates them.
+        for other in [
+            window([1, 3, 4], [1, 3, 6], ones, ones, ones, [0, 0, 1]),
+            window([1, 9, 4], [1, 4, 4], [1, 3, 1], [1, 2, 1], ones, [0; 3]),
+        ] {
+            assert_eq!(other.joined(), other);
         }
     }
 }

@@ -11,20 +11,27 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::Arch;
 use rayon::prelude::*;
 
 use super::call::Finished;
-use super::image::Image;
+use super::lanes::{PITCH, Tiles};
 use super::micro::Micro;
 use super::product::{Finish, Left, Right, Start, product};
 use super::window::Window;
+use super::winograd_transform::{Back, Transform, of_window};
 
 /// Bytes of transformed tiles that are computed at a time; they stay in a second-level cache.
 const BLOCK: usize = 400 << 10;
 
+/// Elements between the matrices of two elements of a tile: without them, all would begin in the same set of a cache.
+const APART: usize = 32;
+
 /// Transformed weights of more bytes are not worth their memory.
 const LARGEST: usize = 48 << 20;
+
+/// The lanes of the widest vectors.
+const LANES: usize = 16;
 
 /// Transformed weights of a convolution.
 pub(super) struct Winograd {
@@ -33,7 +40,7 @@ pub(super) struct Winograd {
     channels: usize,
     filters: usize,
     micro: Micro,
-    /// For each element of a transformed tile, a matrix with a row for each filter, and of zeros up to whole panels.
+    /// For each element of a transformed tile, a matrix with a row for each filter.
     weights: Vec<Left>,
 }
 
@@ -45,30 +52,39 @@ pub(super) fn tile_size(window: &Window, channels: usize, filters: usize) -> Opt
         dilation,
         ..
     } = window;
-    if *kernel != [1, 3, 3] || *stride != [1; 3] || *dilation != [1; 3] || window.output[0] != 1 {
+    if *kernel != [1, 3, 3] || *stride != [1; 3] || dilation[2] != 1 || window.output[0] != 1 {
         return None;
     }
-    let columns = Micro::best().columns;
     // Panels are transformed in whole vectors.
-    if !columns.is_multiple_of(16) {
+    if !Micro::best().columns.is_multiple_of(LANES) {
         return None;
     }
-    // Estimated cycles: of products, which compute whole panels; of reading weights; of transformations.
-    let cost = |elements: usize, tiles: usize, transformed: f64| {
-        let pairs = (channels * filters) as f64;
-        let panels = tiles.next_multiple_of(columns) as f64;
-        elements as f64 * (pairs * (panels / 13.0 + 0.4) + transformed * tiles as f64 * (channels + filters) as f64)
+    // Estimated cycles: of products, which compute whole vectors; of reading weights; of what is done for each element
+    // of a tile or window beside them.
+    let cost = |elements: usize, tiles: usize, beside: f64| {
+        let columns = tiles.next_multiple_of(LANES) as f64;
+        elements as f64 * ((channels * filters) as f64 * (columns / 28.0 + 1.0) + beside * tiles as f64)
     };
-    let direct = cost(9, window.output_size(), 0.1);
+    let direct = cost(9, window.output_size(), 0.25 * channels as f64);
     let tiled = |size: usize| {
-        let tiles = window.output[1].div_ceil(size) * window.output[2].div_ceil(size);
-        let elements = (size + 2) * (size + 2);
+        let [down, along] = grid(window, size);
+        let (tiles, elements) = (window.dilation[1] * down * along, (size + 2) * (size + 2));
         let fits = elements * channels * filters * size_of::<f32>() <= LARGEST;
-        (cost(elements, tiles, 1.0), size, fits)
+        let transformed = if size == 4 { 1.3 } else { 0.9 };
+        (
+            cost(elements, tiles, transformed * (channels + filters) as f64),
+            size,
+            fits,
+        )
     };
     let fitting = [tiled(4), tiled(2)].into_iter().filter(|(.., fits)| *fits);
     let best = fitting.min_by(|a, b| a.0.total_cmp(&b.0))?;
     (best.0 < 0.9 * direct).then_some(best.1)
+}
+
+/// The number of tiles along each axis, for each remainder of rows modulo the dilation.
+fn grid(window: &Window, size: usize) -> [usize; 2] {
+    [1, 2].map(|axis| window.output[axis].div_ceil(window.dilation[axis]).div_ceil(size))
 }
 
 impl Winograd {
@@ -76,7 +92,7 @@ impl Winograd {
     pub(super) fn new(size: usize, windows: &[f32], filters: usize, micro: Micro) -> Winograd {
         let channels = windows.len() / 9 / filters.max(1);
         let side = size + 2;
-        let rows = filters.next_multiple_of(micro.rows);
+        let rows = filters;
         let mut all = vec![0.0f32; side * side * rows * channels];
         for (at, window) in windows.chunks_exact(9).enumerate() {
             // In double precision, since it is done once.
@@ -99,89 +115,67 @@ impl Winograd {
         }
     }
 
-    /// The windows that cover what the tiles of a result need.
-    pub(super) fn tiles(&self, window: &Window) -> Window {
-        let along = |a: usize| window.output[a].div_ceil(self.size);
-        Window {
-            output: [1, along(1), along(2)],
-            kernel: [1, self.size + 2, self.size + 2],
-            stride: [1, self.size, self.size],
-            ..*window
-        }
-    }
-
-    /// Convolves one image, whose tiles are given; false if a result is not finite, and then all are to be ignored.
+    /// Convolves one image; false if a result is not finite, and then all are to be ignored.
     pub(super) fn run(
         &self,
         window: &Window,
-        image: &Image<'_>,
+        image: &[f32],
         finish: Finish<'_>,
         out: &mut [f32],
         threads: usize,
     ) -> bool {
         let width = self.micro.columns;
-        let tiles = self.tiles(window).output_size();
+        let [each, along] = grid(window, self.size);
+        let tiles = window.dilation[1] * each * along;
         let side = self.size + 2;
-        let rows = self.filters.next_multiple_of(self.micro.rows);
         let panels = tiles.div_ceil(width);
-        let bytes = side * side * (self.channels + rows) * width * size_of::<f32>();
+        let bytes = side * side * (self.channels + self.filters) * width * size_of::<f32>();
         let at_once = (BLOCK / bytes.max(1)).clamp(1, panels.div_ceil(threads).max(1));
         let task = Task {
             of: self,
             window,
             image,
             finish,
-            grid: self.tiles(window).output,
-            rows,
+            tiling: Tiles {
+                window,
+                size: self.size,
+                along,
+                each,
+                micro: self.micro,
+            },
             tiles,
             finite: AtomicBool::new(true),
             out: Out(out.as_mut_ptr(), out.len()),
         };
         let blocks: Vec<usize> = (0..panels).step_by(at_once).collect();
         let size = at_once * width;
-        let room = || Room {
-            tiles: vec![0.0; side * side * self.channels * size],
-            sums: vec![0.0; side * side * rows * size],
+        let room = || {
+            let mut room = ROOMS.take();
+            let grow =
+                |all: &mut Vec<f32>, rows: usize| all.resize((side * side * (rows * size + APART)).max(all.len()), 0.0);
+            grow(&mut room.tiles, self.channels);
+            grow(&mut room.sums, self.filters);
+            Lent(room)
         };
         if threads > 1 && blocks.len() >= threads {
             let share = blocks.len().div_ceil(threads);
             blocks.par_chunks(share).for_each_init(room, |room, blocks| {
                 blocks
                     .iter()
-                    .for_each(|&first| task.block(first, at_once.min(panels - first), room, 1));
+                    .for_each(|&first| task.block(first, at_once.min(panels - first), &mut room.0, 1));
             });
         } else {
             let mut room = room();
             blocks
                 .iter()
-                .for_each(|&first| task.block(first, at_once.min(panels - first), &mut room, threads));
+                .for_each(|&first| task.block(first, at_once.min(panels - first), &mut room.0, threads));
         }
         task.finite.into_inner()
     }
 }
 
-/// Tiles of 4 by 4 evaluate polynomials at 0, these numbers and their negatives, and infinity. Of the numbers that have few
-/// bits, so that transformations by them are exact, these make the smallest errors: a sixth of those with 1 and 2.
-const NEAR: f32 = 0.625;
-const FAR: f32 = 1.5;
-
-/// The transformed column of a window.
-fn of_window(size: usize, [a, b, c]: [f64; 3]) -> [f64; 6] {
-    if size == 2 {
-        let (even, odd) = (a + c, b);
-        return [a, (even + odd) / 2.0, (even - odd) / 2.0, c, 0.0, 0.0];
-    }
-    let (near, far) = (f64::from(NEAR), f64::from(FAR));
-    let at = |point: f64, other: f64| {
-        let scale = 2.0 * point * point * (point * point - other * other);
-        let (even, odd) = (a + c * point * point, b * point);
-        ((even + odd) / scale, (even - odd) / scale)
-    };
-    let ((first, second), (third, fourth)) = (at(near, far), at(far, near));
-    [a / (near * near * far * far), first, second, third, fourth, c]
-}
-
 /// Memory for one block of tiles.
+#[derive(Default)]
 struct Room {
     /// For each element of a tile, for each panel, a row for each channel.
     tiles: Vec<f32>,
@@ -189,15 +183,22 @@ struct Room {
     sums: Vec<f32>,
 }
 
+/// A room that goes back to the next convolution on this thread.
+struct Lent(Room);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        ROOMS.set(std::mem::take(&mut self.0));
+    }
+}
+
 struct Task<'a> {
     of: &'a Winograd,
     window: &'a Window,
-    image: &'a Image<'a>,
+    /// Its channels.
+    image: &'a [f32],
     finish: Finish<'a>,
-    /// The number of tiles along each axis.
-    grid: [usize; 3],
-    /// Rows of sums.
-    rows: usize,
+    tiling: Tiles<'a>,
     tiles: usize,
     finite: AtomicBool,
     out: Out,
@@ -255,9 +256,10 @@ impl Task<'_> {
         let (channels, width) = (of.channels, of.micro.columns);
         let elements = (of.size + 2) * (of.size + 2);
         // For each element of a tile: its tiles and its sums.
-        let (size_in, size_out) = (count * channels * width, self.rows * count * width);
-        let tiles = &mut room.tiles[..elements * size_in];
-        let sums = &mut room.sums[..elements * size_out];
+        let (size_in, size_out) = (count * channels * width, of.filters * count * width);
+        let (step_in, step_out) = (size_in + APART, size_out + APART);
+        let tiles = &mut room.tiles[..elements * step_in];
+        let sums = &mut room.sums[..elements * step_out];
         let shared = Out(tiles.as_mut_ptr(), tiles.len());
         each(threads, channels, |channel| {
             for panel in 0..count {
@@ -268,31 +270,32 @@ impl Task<'_> {
                         first + panel,
                         &shared,
                         (panel * channels + channel) * width,
-                        size_in,
+                        step_in,
                     )
                 };
             }
         });
-        let products = tiles.chunks_exact(size_in.max(1)).zip(&of.weights);
+        let products = tiles.chunks_exact(step_in).zip(&of.weights);
         let multiply = |((tiles, weights), sums): ((&[f32], &Left), &mut [f32])| {
             let right = Panels {
                 elements: tiles,
                 inner: channels,
                 width,
             };
+            let sums = &mut sums[..size_out];
             product(weights, &right, count * width, sums, Finish::from(Start::Zero), 1);
         };
         if threads > 1 {
-            let all: Vec<_> = products.zip(sums.chunks_exact_mut(size_out)).collect();
+            let all: Vec<_> = products.zip(sums.chunks_exact_mut(step_out)).collect();
             all.into_par_iter().for_each(multiply);
         } else {
-            products.zip(sums.chunks_exact_mut(size_out)).for_each(multiply);
+            products.zip(sums.chunks_exact_mut(step_out)).for_each(multiply);
         }
         let sums = &*sums;
         each(threads, of.filters, |filter| {
             for panel in 0..count {
                 let at = (filter * count + panel) * width;
-                self.scatter(filter, first + panel, &sums[at..], size_out);
+                self.scatter(filter, first + panel, &sums[at..], step_out);
             }
         });
     }
@@ -306,19 +309,16 @@ impl Task<'_> {
         let elements = (self.of.size + 2) * (self.of.size + 2);
         let first = panel * width;
         let count = width.min(self.tiles - first);
-        let mut scratch = SCRATCH.take();
-        scratch.resize((36 + 1) * WIDEST, 0.0);
-        let rows = &mut scratch[..(elements + 1) * width];
-        self.image.pack(channel * elements, elements, first, count, width, rows);
-        let rows = &mut rows[..elements * width];
-        if count < width {
-            rows.chunks_exact_mut(width).for_each(|row| row[count..].fill(0.0));
-        }
         assert!(
             at + (elements - 1) * step + width <= out.1,
             "a tile is outside its block"
         );
         let out = out.0.wrapping_add(at);
+        let mut scratch = SCRATCH.take();
+        scratch.resize(ROOM, 0.0);
+        let rows = &mut scratch[..(elements + 1) * PITCH];
+        let image = self.image.chunks_exact(self.window.input_size()).nth(channel);
+        self.tiling.load(image.unwrap_or_default(), first, count, width, rows);
         match self.of.size {
             2 => Arch::new().dispatch(Transform::<4> { rows, width, out, step }),
             _ => Arch::new().dispatch(Transform::<6> { rows, width, out, step }),
@@ -330,8 +330,8 @@ impl Task<'_> {
     fn scatter(&self, filter: usize, panel: usize, sums: &[f32], step: usize) {
         let (size, width) = (self.of.size, self.of.micro.columns);
         let mut scratch = SCRATCH.take();
-        scratch.resize((36 + 1) * WIDEST, 0.0);
-        let lines = &mut scratch[..size * size * width];
+        scratch.resize(ROOM, 0.0);
+        let lines_of = &mut scratch[..size * size * width];
         let start = match self.finish.start {
             Start::Rows(bias) => bias[filter],
             _ => 0.0,
@@ -347,21 +347,21 @@ impl Task<'_> {
                 step,
                 width,
                 start,
-                lines,
+                lines: lines_of,
             }),
             _ => Arch::new().dispatch(Back::<6, 4> {
                 sums,
                 step,
                 width,
                 start,
-                lines,
+                lines: lines_of,
             }),
         };
         if !finite {
             self.finite.store(false, Ordering::Relaxed);
         }
         let [_, height, length] = self.window.output;
-        let along = self.grid[2];
+        let along = self.tiling.along;
         let end = self.tiles.min((panel + 1) * width);
         let mut tile = panel * width;
         // Tiles in one row of tiles are written together.
@@ -370,9 +370,10 @@ impl Task<'_> {
             let n = (along - right).min(end - tile);
             let x = right * size;
             let values = (n * size).min(length - x);
-            for line in 0..size.min(height - down * size) {
-                let from = &mut lines[(line * width + tile - panel * width) * size..][..values];
-                let at = (filter * height + down * size + line) * length + x;
+            let lines = (0..size).map(|line| (line, self.tiling.line(down, line)));
+            for (line, y) in lines.filter(|(_, y)| *y < height) {
+                let from = &mut lines_of[(line * width + tile - panel * width) * size..][..values];
+                let at = (filter * height + y) * length + x;
                 finished.apply(at, from);
                 // SAFETY: each tile of each filter has its own results.
                 unsafe { self.out.write(at, from) };
@@ -392,160 +393,15 @@ fn each(threads: usize, n: usize, f: impl Fn(usize) + Sync + Send) {
     }
 }
 
+/// The elements of the tiles of one panel, and of a row that may be written after them.
+const ROOM: usize = (36 + 1) * PITCH;
+
 thread_local! {
     /// The tiles of one panel; kept so that it need not be cleared again.
     static SCRATCH: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
-}
 
-/// The columns of the widest panel.
-const WIDEST: usize = 32;
-
-/// Transforms the tiles in the columns of rows of `width` elements, one row for each of `SIDE` by `SIDE` elements.
-struct Transform<'a, const SIDE: usize> {
-    rows: &'a mut [f32],
-    width: usize,
-    /// Where the first row is written; this thread may write all of them.
-    out: *mut f32,
-    /// The distance of the rows that are written.
-    step: usize,
-}
-
-impl<const SIDE: usize> WithSimd for Transform<'_, SIDE> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let width = self.width;
-        for first in (0..width).step_by(S::F32_LANES) {
-            let at = |i: usize| i * width + first;
-            for column in 0..SIDE {
-                let mut all = [simd.splat_f32s(0.0); SIDE];
-                for (i, one) in all.iter_mut().enumerate() {
-                    *one = S::as_simd_f32s(&self.rows[at(column + i * SIDE)..][..S::F32_LANES]).0[0];
-                }
-                for (i, one) in of_tile(simd, all).into_iter().enumerate() {
-                    S::as_mut_simd_f32s(&mut self.rows[at(column + i * SIDE)..][..S::F32_LANES]).0[0] = one;
-                }
-            }
-            for row in 0..SIDE {
-                let mut all = [simd.splat_f32s(0.0); SIDE];
-                for (i, one) in all.iter_mut().enumerate() {
-                    *one = S::as_simd_f32s(&self.rows[at(row * SIDE + i)..][..S::F32_LANES]).0[0];
-                }
-                for (i, one) in of_tile(simd, all).into_iter().enumerate() {
-                    // SAFETY: `gather` has checked that all rows are inside the block, and its caller that they are
-                    // this thread's; vectors need no alignment here.
-                    unsafe {
-                        let place = self.out.add((row * SIDE + i) * self.step + first);
-                        place.cast::<S::f32s>().write_unaligned(one);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The transformed column of a tile.
-#[inline(always)]
-fn of_tile<S: Simd, const SIDE: usize>(simd: S, d: [S::f32s; SIDE]) -> [S::f32s; SIDE] {
-    let times = |factor: f32, x: S::f32s, y: S::f32s| simd.mul_add_e_f32s(simd.splat_f32s(factor), x, y);
-    let (plus, minus) = (|a, b| simd.add_f32s(a, b), |a, b| simd.sub_f32s(a, b));
-    let mut out = d;
-    if SIDE == 4 {
-        out[0] = minus(d[0], d[2]);
-        out[1] = plus(d[1], d[2]);
-        out[2] = minus(d[2], d[1]);
-        out[3] = minus(d[1], d[3]);
-    } else {
-        const NEAR_SQUARE: f32 = NEAR * NEAR;
-        const FAR_SQUARE: f32 = FAR * FAR;
-        const PRODUCT: f32 = NEAR_SQUARE * FAR_SQUARE;
-        let (even, odd) = (times(-FAR_SQUARE, d[2], d[4]), times(-FAR_SQUARE, d[1], d[3]));
-        let (wide, twice) = (times(-NEAR_SQUARE, d[2], d[4]), times(-NEAR_SQUARE, d[1], d[3]));
-        let ends = |x, y, z| times(PRODUCT, x, times(-(NEAR_SQUARE + FAR_SQUARE), y, z));
-        out[0] = ends(d[0], d[2], d[4]);
-        out[1] = times(NEAR, odd, even);
-        out[2] = times(-NEAR, odd, even);
-        out[3] = times(FAR, twice, wide);
-        out[4] = times(-FAR, twice, wide);
-        out[SIDE - 1] = ends(d[1], d[3], d[SIDE - 1]);
-    }
-    out
-}
-
-/// Transforms sums back into `SIZE` by `SIZE` results, in `lines` with the tiles beside each other; false if one is not
-/// finite.
-struct Back<'a, const SIDE: usize, const SIZE: usize> {
-    sums: &'a [f32],
-    step: usize,
-    width: usize,
-    /// What is added.
-    start: f32,
-    lines: &'a mut [f32],
-}
-
-impl<const SIDE: usize, const SIZE: usize> WithSimd for Back<'_, SIDE, SIZE> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> bool {
-        let start = simd.splat_f32s(self.start);
-        let zero = simd.splat_f32s(0.0);
-        // A sum of products with zero, which is NaN if a factor is not finite.
-        let mut check = zero;
-        for first in (0..self.width).step_by(S::F32_LANES) {
-            let mut half = [[zero; SIDE]; SIZE];
-            for column in 0..SIDE {
-                let sum = |row: usize| {
-                    let at = (row * SIDE + column) * self.step + first;
-                    S::as_simd_f32s(&self.sums[at..][..S::F32_LANES]).0[0]
-                };
-                let results: [S::f32s; SIZE] = of_sums::<S, SIDE, SIZE>(simd, std::array::from_fn(sum));
-                for (half, result) in half.iter_mut().zip(results) {
-                    half[column] = result;
-                }
-            }
-            let mut all = [[[0.0f32; 16]; SIZE]; SIZE];
-            for (half, all) in half.into_iter().zip(&mut all) {
-                let results: [S::f32s; SIZE] = of_sums::<S, SIDE, SIZE>(simd, half);
-                for (result, all) in results.into_iter().zip(all) {
-                    let result = simd.add_f32s(result, start);
-                    check = simd.mul_add_e_f32s(result, zero, check);
-                    S::as_mut_simd_f32s(&mut all[..S::F32_LANES]).0[0] = result;
-                }
-            }
-            for (line, all) in self.lines.chunks_exact_mut(self.width * SIZE).zip(&all) {
-                let line = &mut line[first * SIZE..][..S::F32_LANES * SIZE];
-                for lane in 0..S::F32_LANES {
-                    for (i, all) in all.iter().enumerate() {
-                        line[lane * SIZE + i] = all[lane];
-                    }
-                }
-            }
-        }
-        simd.reduce_sum_f32s(check) == 0.0
-    }
-}
-
-/// The results along a column of sums.
-#[inline(always)]
-fn of_sums<S: Simd, const SIDE: usize, const SIZE: usize>(simd: S, m: [S::f32s; SIDE]) -> [S::f32s; SIZE] {
-    let times = |factor: f32, x: S::f32s, y: S::f32s| simd.mul_add_e_f32s(simd.splat_f32s(factor), x, y);
-    let (plus, minus) = (|a, b| simd.add_f32s(a, b), |a, b| simd.sub_f32s(a, b));
-    let mut out = [m[0]; SIZE];
-    let (even, odd) = (plus(m[1], m[2]), minus(m[1], m[2]));
-    if SIDE == 4 {
-        out[0] = plus(m[0], even);
-        out[1] = minus(odd, m[3]);
-    } else {
-        let (wide, twice) = (plus(m[3], m[SIDE - 2]), minus(m[3], m[SIDE - 2]));
-        out[0] = plus(m[0], plus(even, wide));
-        let scaled = |factor: f32, x: S::f32s| simd.mul_f32s(simd.splat_f32s(factor), x);
-        out[1] = times(FAR, twice, scaled(NEAR, odd));
-        out[SIZE - 2] = times(FAR * FAR, wide, scaled(NEAR * NEAR, even));
-        out[SIZE - 1] = times(FAR * FAR * FAR, twice, times(NEAR * NEAR * NEAR, odd, m[SIDE - 1]));
-    }
-    out
+    /// The memory for blocks, kept for the same reason.
+    static ROOMS: RefCell<Room> = const { RefCell::new(Room { tiles: Vec::new(), sums: Vec::new() }) };
 }
 
 #[cfg(test)]

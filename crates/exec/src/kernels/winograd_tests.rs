@@ -2,13 +2,13 @@ use super::super::testing::{Case, f32s};
 use super::*;
 use tautomer_tensor::Tensor;
 
-fn window(height: usize, width: usize, pad: [usize; 2]) -> Window {
+fn window(height: usize, width: usize, pad: [usize; 2], dilation: usize) -> Window {
     Window {
         input: [1, height, width],
-        output: [1, height + 2 * pad[0] - 2, width + 2 * pad[1] - 2],
+        output: [1, height + 2 * pad[0] - 2 * dilation, width + 2 * pad[1] - 2],
         kernel: [1, 3, 3],
         stride: [1; 3],
-        dilation: [1; 3],
+        dilation: [1, dilation, 1],
         pad: [0, pad[0], pad[1]],
         pad_end: [0, pad[0], pad[1]],
     }
@@ -44,24 +44,24 @@ fn direct(w: &Window, x: &[f32], weights: &[f32], bias: &[f32]) -> Vec<f64> {
 fn tiles_compute_the_convolution() {
     for &micro in Micro::all().iter().filter(|micro| micro.columns.is_multiple_of(16)) {
         for size in [2, 4] {
-            for (channels, filters, height, width, pad) in [
-                (1, 1, 3, 3, [0, 0]),
-                (1, 2, 1, 1, [1, 1]),
-                (3, micro.rows, 4, 6, [1, 1]),
-                (2, micro.rows + 1, 5, 3, [1, 0]),
-                (5, 2 * micro.rows - 1, 17, 33, [0, 1]),
-                (7, 3, 2, 65, [2, 1]),
-                (257, 4, 6, 7, [1, 1]),
+            for (channels, filters, height, width, pad, dilation) in [
+                (1, 1, 3, 3, [0, 0], 1),
+                (1, 2, 1, 1, [1, 1], 1),
+                (3, micro.rows, 4, 6, [1, 1], 1),
+                (2, micro.rows + 1, 5, 3, [1, 0], 1),
+                (5, 2 * micro.rows - 1, 17, 33, [0, 1], 1),
+                (7, 3, 2, 65, [2, 1], 1),
+                (257, 4, 6, 7, [1, 1], 1),
+                (3, 5, 11, 9, [1, 1], 2),
+                (2, 7, 23, 70, [3, 0], 3),
             ] {
-                let w = window(height, width, pad);
+                let w = window(height, width, pad, dilation);
                 let (x, weights) = (
                     numbers(channels * height * width, 1),
                     numbers(filters * channels * 9, 2),
                 );
                 let bias = numbers(filters, 3);
                 let tiled = Winograd::new(size, &weights, filters, micro);
-                let mut image = Image::new(&tiled.tiles(&w), channels, |n| vec![f32::NAN; n]);
-                image.set(&x);
                 let finish = Finish {
                     low: -3.0,
                     high: 50.0,
@@ -71,7 +71,7 @@ fn tiles_compute_the_convolution() {
                 let mut first = Vec::new();
                 for threads in [1, 2, 3] {
                     let mut out = vec![f32::NAN; want.len()];
-                    assert!(tiled.run(&w, &image, finish, &mut out, threads));
+                    assert!(tiled.run(&w, &x, finish, &mut out, threads));
                     // Numbers are up to 2, so a result is up to 36 for each channel.
                     let bound = if size == 4 { 2e-5 } else { 1e-5 } * (channels as f64).sqrt();
                     for (i, (&x, y)) in out.iter().zip(&want).enumerate() {
@@ -91,25 +91,23 @@ fn tiles_compute_the_convolution() {
 
 #[test]
 fn results_that_are_not_finite_are_computed_directly() {
-    let w = window(9, 9, [1, 1]);
+    let w = window(9, 9, [1, 1], 1);
     let weights = numbers(9 * 4 * 2, 1);
     for special in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX] {
         for size in [2, 4] {
             let mut x = numbers(2 * 81, 2);
             x[100] = special;
             let tiled = Winograd::new(size, &weights, 4, Micro::best());
-            let mut image = Image::new(&tiled.tiles(&w), 2, |n| vec![0.0; n]);
-            image.set(&x);
             let mut out = vec![0.0; 4 * 81];
             let finish = Finish::from(Start::Zero);
-            assert!(!tiled.run(&w, &image, finish, &mut out, 1), "{special} with {size}");
+            assert!(!tiled.run(&w, &x, finish, &mut out, 1), "{special} with {size}");
         }
     }
     // An image of which tiles are worth while, with numbers that are not finite at some places.
     let mut x = numbers(64 * 30 * 30, 3);
     let wide = Window {
         pad: [0, 1, 1],
-        ..window(30, 30, [1, 1])
+        ..window(30, 30, [1, 1], 1)
     };
     assert!(tile_size(&wide, 64, 64).is_some() || !Micro::best().columns.is_multiple_of(16));
     let weights = Tensor::new(&[64, 64, 3, 3], numbers(64 * 64 * 9, 4)).unwrap();
