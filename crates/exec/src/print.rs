@@ -113,6 +113,11 @@ impl fmt::Display for Plan {
             writeln!(f)?;
         }
         for (i, step) in self.steps.iter().enumerate() {
+            if let Some(region) = self.regions.iter().find(|region| region.first == i && region.count > 1) {
+                let end = i.saturating_add(region.count).min(self.steps.len());
+                let ops: Vec<&str> = self.steps[i..end].iter().map(|step| step.op.as_str()).collect();
+                writeln!(f, "  one loop for steps {i} to {}: {}", end - 1, ops.join(", "))?;
+            }
             write!(f, "  {i}: ")?;
             for (k, &slot) in step.results.iter().enumerate() {
                 f.write_str(if k > 0 { ", " } else { "" })?;
