@@ -52,6 +52,6 @@ pub struct Region {
 impl Region {
     /// Its steps.
     pub(super) fn steps(&self) -> Range<usize> {
-        self.first..self.first + self.count
+        self.first..self.first.saturating_add(self.count)
     }
 }
