@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::error::PlanError;
 use super::plan::{Constant, Plan, Port, Slot, SlotId, Step};
-use super::{kernels, memory};
+use super::{kernels, memory, region};
 use tautomer_graph::{Graph, Node, VertexId, expand_composites};
 use tautomer_op::{Op, OpDef};
 use tautomer_tensor::Type;
@@ -66,6 +66,7 @@ impl Plan {
             builder.output(output.vertex, output.name.clone(), &held)?;
         }
         let mut plan = builder.plan;
+        plan.regions = region::find(&plan);
         memory::assign(&mut plan);
         Ok(plan)
     }

@@ -142,7 +142,16 @@ fn can_be_placed(plan: &Plan, known: &Known, fixed: &[bool]) -> Vec<bool> {
             can[slot] = known[slot].as_ref().is_some_and(|(dtype, _)| is_plain(*dtype));
         }
     }
-    for step in &plan.steps {
+    // What a region makes for itself is in registers.
+    for region in &plan.regions {
+        for &slot in plan.steps[region.steps()].iter().flat_map(|step| &step.results) {
+            let is_plain = known[slot].as_ref().is_some_and(|(dtype, _)| is_plain(*dtype));
+            can[slot] = is_plain && region.outputs.contains(&slot);
+        }
+    }
+    let is_in_region = in_regions(plan);
+    for (at, step) in plan.steps.iter().enumerate() {
+        let has_kernel = |step: &Step| is_in_region[at].is_some() || has_kernel(step);
         let def = lookup(&step.op);
         for (i, slot) in step.operands.iter().enumerate() {
             let is_attribute = def
@@ -156,6 +165,16 @@ fn can_be_placed(plan: &Plan, known: &Known, fixed: &[bool]) -> Vec<bool> {
         }
     }
     can
+}
+
+/// For each step, the first step of its region and the last.
+fn in_regions(plan: &Plan) -> Vec<Option<(usize, usize)>> {
+    let mut of = vec![None; plan.steps.len()];
+    for region in &plan.regions {
+        let steps = region.steps();
+        of[steps.clone()].fill(Some((steps.start, steps.end - 1)));
+    }
+    of
 }
 
 /// The offsets of more blocks are found in a way that takes less time.
@@ -191,9 +210,12 @@ struct Blocks<'p> {
 
 impl<'p> Blocks<'p> {
     fn new(plan: &'p Plan, known: &'p Known, fixed: &[bool], relations: &[Relation], joins: bool) -> Blocks<'p> {
+        let regions = in_regions(plan);
         let mut last: Vec<usize> = plan.slots.iter().map(|slot| slot.born.unwrap_or(0)).collect();
         for (i, step) in plan.steps.iter().enumerate() {
-            step.operands.iter().flatten().for_each(|&slot| last[slot] = i);
+            // A region reads all it reads as long as it runs.
+            let end = regions[i].map_or(i, |(_, end)| end);
+            step.operands.iter().flatten().for_each(|&slot| last[slot] = end);
         }
         plan.outputs.iter().for_each(|port| last[port.slot] = plan.steps.len());
         let mut blocks = Blocks {
@@ -212,11 +234,13 @@ impl<'p> Blocks<'p> {
                         None => continue,
                         place => place,
                     },
+                    // All that a region reads must stay until it has ended.
+                    _ if regions[i].is_some() => None,
                     _ => blocks.replaced(i, step, slot),
                 };
                 match place {
                     Some((block, start)) => blocks.add(block, start, slot),
-                    None => blocks.start(i, slot),
+                    None => blocks.start(regions[i].map_or(i, |(first, _)| first), slot),
                 }
                 if let (Relation::Joins(starts), true) = (relation, joins) {
                     blocks.join(step, slot, starts);

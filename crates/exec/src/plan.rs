@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::memory::Memory;
+use super::region::{self, Region};
 use tautomer_op::AttrValue;
 use tautomer_tensor::{Tensor, Type};
 
@@ -45,6 +46,9 @@ pub struct Plan {
     pub constants: Vec<Constant>,
     /// The calls, each after those it depends on.
     pub steps: Vec<Step>,
+    /// Successive steps that one loop computes, in order.
+    #[serde(default)]
+    pub regions: Vec<Region>,
     /// The results, in order; a tuple becomes one port for each of its elements.
     pub outputs: Vec<Port>,
     /// The memory that a run takes.
@@ -58,8 +62,8 @@ pub struct Slot {
     pub ty: Type,
     /// Bytes of its elements, if every dimension is known.
     pub bytes: Option<u64>,
-    /// The first of its bytes in the arena, or in the memory of `output`, if a step computes it and every dimension is
-    /// known.
+    /// The first of its bytes in the arena, or in the memory of `output`, if a step computes it, every dimension is
+    /// known, and it is not a value within a region.
     pub offset: Option<u64>,
     /// The output in whose memory it is; `None` for the arena.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,18 +112,23 @@ pub struct Step {
 }
 
 impl Plan {
-    /// True if every dimension is known, so that every value has an offset in the arena.
+    /// True if every dimension is known, so that the places of values are known.
     pub fn is_static(&self) -> bool {
         self.slots.iter().all(|s| s.bytes.is_some())
     }
 
-    /// Checks that all slots exist; a compiled plan always passes.
+    /// Checks that all slots exist, and that regions are of steps; a compiled plan always passes.
     pub(super) fn check(&self) -> Result<(), String> {
         let n = self.slots.len();
         let ports = [&self.inputs, &self.params, &self.outputs].into_iter().flatten();
         let named = ports
             .map(|port| port.slot)
             .chain(self.constants.iter().map(|c| c.slot))
+            .chain(
+                self.regions
+                    .iter()
+                    .flat_map(|region| region.inputs.iter().chain(&region.outputs).copied()),
+            )
             .chain(self.steps.iter().flat_map(|step| {
                 let operands = step.operands.iter().copied().flatten();
                 operands
@@ -128,7 +137,7 @@ impl Plan {
             }));
         match named.into_iter().find(|&slot| slot >= n) {
             Some(slot) => Err(format!("slot %{slot} of {n}")),
-            None => Ok(()),
+            None => region::check(self),
         }
     }
 

@@ -92,7 +92,7 @@ impl Plan {
 
 /// One line for each input, parameter, constant, step and output: types, ranges (`@first+bytes`) of the arena or of the
 /// memory of an output, operations on numbers, whether the reference semantics compute it because there is no kernel, and
-/// the slots freed after a step.
+/// the slots freed after a step. A line before steps says that one loop computes them.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = if self.name.is_empty() { "main" } else { &self.name };
@@ -113,6 +113,14 @@ impl fmt::Display for Plan {
             writeln!(f)?;
         }
         for (i, step) in self.steps.iter().enumerate() {
+            let region = self
+                .regions
+                .get(self.regions.partition_point(|region| region.first < i));
+            if let Some(region) = region.filter(|region| region.first == i && region.count > 1) {
+                let end = region.steps().end.min(self.steps.len());
+                let ops: Vec<&str> = self.steps[i..end].iter().map(|step| step.op.as_str()).collect();
+                writeln!(f, "  one loop for steps {i} to {}: {}", end - 1, ops.join(", "))?;
+            }
             write!(f, "  {i}: ")?;
             for (k, &slot) in step.results.iter().enumerate() {
                 f.write_str(if k > 0 { ", " } else { "" })?;
@@ -135,7 +143,11 @@ impl fmt::Display for Plan {
             if step.attrs.iter().zip(names).any(|(value, _)| !value.is_none()) {
                 f.write_str("}")?;
             }
-            if kernels::of(&step.op).is_empty() {
+            let begun = self.regions.partition_point(|region| region.first <= i);
+            let is_in_loop = self.regions[..begun]
+                .last()
+                .is_some_and(|region| region.steps().contains(&i));
+            if kernels::of(&step.op).is_empty() && !is_in_loop {
                 f.write_str("  by reference")?;
             }
             if let Some(flops) = self.flops(i).filter(|flops| *flops > 0.0) {

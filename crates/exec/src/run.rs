@@ -11,6 +11,7 @@ use super::join::{self, Tail};
 use super::kernels::{Buffers, Kept};
 use super::layout::{Layout, Layouts};
 use super::plan::{Plan, Port, Step};
+use super::region::Ready;
 use super::request::{Inputs, Request, Watch, Workspace};
 use super::{fixed, flow};
 use tautomer_graph::{Datum, Meter, Params};
@@ -55,7 +56,7 @@ pub struct Executor {
     pub(super) threads: usize,
     /// The threads, if there is more than one.
     pool: Option<Arc<ThreadPool>>,
-    defs: Vec<&'static OpDef>,
+    pub(super) defs: Vec<&'static OpDef>,
     /// The functions that each step calls, indexed by attribute.
     functions: Vec<Vec<Option<Executor>>>,
     /// What each step keeps from one run to the next.
@@ -64,6 +65,8 @@ pub struct Executor {
     pub(super) fixed: Arc<[bool]>,
     /// For each step, the later steps that its kernel may do.
     pub(super) tails: Arc<[Option<Tail>]>,
+    /// For each step, the region that begins with it.
+    pub(super) regions: Arc<[Option<Ready>]>,
     /// The memory that steps have freed.
     pub(super) buffers: Arc<Buffers>,
     /// Where values are, if every dimension is known.
@@ -98,7 +101,12 @@ impl Executor {
         // The plan may come from elsewhere, so the places in it are checked.
         let layout = (mode == Mode::Kernels && plan.is_static()).then(|| Layout::of_plan(&plan));
         let layout = layout.transpose().map_err(RunError::Broken)?.map(Arc::new);
+        let mut regions: Vec<Option<Ready>> = plan.steps.iter().map(|_| None).collect();
+        for region in &plan.regions {
+            regions[region.first] = Some(Ready::new(region.clone()));
+        }
         Ok(Executor {
+            regions: regions.into(),
             functions,
             kept,
             fixed: fixed.into(),

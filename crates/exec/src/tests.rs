@@ -326,7 +326,7 @@ fn results_do_not_depend_on_threads() {
 #[test]
 fn a_plan_prints() {
     let plan = Plan::compile(&graph(
-        "fn main(x: f32[2, 3], param w: f32[3]) { let y = x * w; y + max(y, y) }",
+        "fn main(x: f32[2, 24], param w: f32[24]) { let y = x * w; y + max(y, y) }",
     ))
     .unwrap();
     insta::assert_snapshot!(plan);
@@ -397,12 +397,18 @@ fn memory_is_shared_where_that_is_safe() {
     let text = "fn main(x: f32[64]) { let y = concat(exp(x), neg(x)) {axis = 0}; reduce_sum(y * 2) {axes = [0]} }";
     assert_eq!(arena(text), 512);
     // A value that is read later is not replaced.
-    assert_eq!(arena("fn main(x: f32[64]) { let y = exp(x); relu(y) * y }"), 256);
+    assert_eq!(arena("fn main(x: f32[64]) { let y = exp(x); softmax(y) * y }"), 256);
+    // Values within a loop are in registers; what it reads stays until it has ended.
+    assert_eq!(arena("fn main(x: f32[64]) { let y = exp(x); relu(y) * y }"), 0);
+    assert_eq!(
+        arena("fn main(x: f32[64]) { let y = softmax(x); exp(neg(relu(y))) }"),
+        256
+    );
 }
 
 #[test]
 fn places_of_a_plan_that_was_read_are_checked() {
-    let plan = Plan::compile(&graph("fn main(x: f32[64]) { let y = exp(x); relu(y) * y }")).unwrap();
+    let plan = Plan::compile(&graph("fn main(x: f32[64]) { let y = exp(x); softmax(y) * y }")).unwrap();
     let new = |change: &dyn Fn(&mut Plan)| {
         let mut plan = plan.clone();
         change(&mut plan);
@@ -418,6 +424,33 @@ fn places_of_a_plan_that_was_read_are_checked() {
     assert_eq!(
         error.unwrap_err(),
         "the plan is broken: a value ends after the arena of 256 bytes"
+    );
+}
+
+#[test]
+fn loops_of_a_plan_that_was_read_are_checked() {
+    let plan = Plan::compile(&graph("fn main(x: f32[64]) { let y = softmax(x); exp(y) * y }")).unwrap();
+    let new = |change: &dyn Fn(&mut Plan)| {
+        let mut plan = plan.clone();
+        change(&mut plan);
+        Executor::new(plan, Mode::Kernels).map(drop).map_err(|e| e.to_string())
+    };
+    assert_eq!(new(&|_| {}), Ok(()));
+    assert_eq!((plan.regions[0].first, plan.regions[0].count), (1, 2));
+    let error = |text: &str| Err(format!("the plan is broken: {text}"));
+    let missing = error("a loop of steps that are not there, from 1");
+    assert_eq!(new(&|plan| plan.regions[0].count = 3), missing);
+    assert_eq!(new(&|plan| plan.regions[0].count = usize::MAX), missing);
+    assert_eq!(new(&|plan| plan.regions.push(plan.regions[0].clone())), missing);
+    let other = error("a loop from step 1 that does not compute its steps");
+    assert_eq!(new(&|plan| plan.regions[0].outputs.clear()), other);
+    assert_eq!(new(&|plan| plan.regions[0].inputs.push(0)), other);
+    // One step after the other, the last could write over what it is the last to read.
+    let (y, z) = (plan.steps[0].results[0], plan.steps[2].results[0]);
+    let over = |plan: &mut Plan| (plan.slots[z].offset, plan.slots[z].output) = (plan.slots[y].offset, None);
+    assert_eq!(
+        new(&over),
+        error(&format!("the loop from step 1 writes %{z} over what it needs at 0"))
     );
 }
 

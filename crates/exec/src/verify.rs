@@ -14,6 +14,20 @@ use super::plan::{Plan, SlotId, Step};
 /// # Errors
 /// The first value that is not there.
 pub(super) fn check(plan: &Plan, places: &[Option<Place>], relations: &[Relation]) -> Result<(), String> {
+    // The steps of a region may also run one by one, so they are checked both ways.
+    for region in &plan.regions {
+        let place = |slot: &SlotId| places[*slot].as_ref();
+        for (k, to) in region.outputs.iter().enumerate() {
+            let others = region.inputs.iter().chain(&region.outputs[..k]);
+            let overlaps = |other: &Place| place(to).is_some_and(|to| to.overlaps(other));
+            if let Some(other) = others.filter_map(place).find(|other| overlaps(other)) {
+                let (first, place) = (region.first, other.start);
+                return Err(format!(
+                    "the loop from step {first} writes %{to} over what it needs at {place}"
+                ));
+            }
+        }
+    }
     let mut values = Values::new(places);
     for (i, (step, relation)) in plan.steps.iter().zip(relations).enumerate() {
         for slot in step.operands.iter().copied().flatten() {

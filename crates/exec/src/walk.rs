@@ -9,7 +9,7 @@ use super::error::RunError;
 use super::estimate::weights;
 use super::flow;
 use super::join::Finishing;
-use super::kernels::{self, Context, Extents, Operand, Place, Regions, Results, Value};
+use super::kernels::{self, Context, Each, Extents, Operand, Place, Regions, Results, Value};
 use super::layout::Layout;
 use super::place::Relation;
 use super::plan::{Plan, Port, SlotId, Step};
@@ -55,7 +55,11 @@ impl<'r> Walk<'r, '_> {
     /// Computes step `i`, and frees what it is the last to read.
     pub(super) fn step(&mut self, i: usize) -> Result<(), RunError> {
         let step = &self.plan.steps[i];
-        if !self.is_done[i] && !self.moves(i, step) {
+        if !self.is_done[i] && self.region(i) {
+            if let Watch::Steps(after) = &mut self.watch {
+                after(i);
+            }
+        } else if !self.is_done[i] && !self.moves(i, step) {
             let failed = |(operands, source): (String, OpError)| RunError::Step {
                 step: i,
                 op: step.op.clone(),
@@ -103,6 +107,39 @@ impl<'r> Walk<'r, '_> {
         if let Some(meter) = self.meter {
             meter.release(std::mem::take(&mut self.held[slot]));
         }
+    }
+
+    /// True if step `i` is the first of a region, whose steps are now done.
+    fn region(&mut self, i: usize) -> bool {
+        let executor = self.executor;
+        let Some(ready) = &executor.regions[i] else {
+            return false;
+        };
+        let steps = i..i + ready.region.count;
+        // A run that counts what it takes, or is compared, makes every value.
+        let makes_all = self.meter.is_some() || matches!(self.watch, Watch::Results(_));
+        if makes_all || executor.mode != Mode::Kernels || self.is_done[steps.clone()].contains(&true) {
+            return false;
+        }
+        let operands: Each<Operand<'_>> = ready.region.inputs.iter().map(|&slot| self.operand(slot)).collect();
+        let places: Each<Option<&Place>> = ready.region.outputs.iter().map(|&slot| self.place(slot)).collect();
+        let memory = self.layout.map(|_| self.memory.memory());
+        let (plan, defs, buffers) = (self.plan, &executor.defs, &executor.buffers);
+        let Some(results) = ready.run(plan, defs, &operands, &places, memory, buffers) else {
+            return false;
+        };
+        drop(operands);
+        for (&slot, value) in ready.region.outputs.iter().zip(results) {
+            self.values[slot] = match value {
+                Value::Tensor(tensor) => Held::Datum(Datum::One(tensor)),
+                Value::Placed(_) => Held::Placed,
+            };
+        }
+        executor.kept[steps.clone()]
+            .iter()
+            .for_each(|kept| kept.set_declined(false));
+        self.is_done[steps].fill(true);
+        true
     }
 
     /// True if step `i` only moves elements, and they are now where they belong.

@@ -97,7 +97,15 @@ fn allocations(text: &str) -> (usize, usize) {
 }
 
 /// Programs with a step of each kind.
-const PROGRAMS: [(&str, &str); 8] = [
+const PROGRAMS: [(&str, &str); 9] = [
+    (
+        "loops",
+        "fn main(x: f32[8, 33], param w: f32[33]) {
+            let y = softmax(x);
+            let z = exp(y) * w - x;
+            (softmax(z) + tanh(z) * y, where(z > y, z, y), reduce_sum(z) {axes = [1]})
+        }",
+    ),
     (
         "elementwise",
         "fn main(x: f32[8, 33], param w: f32[33]) { let y = exp(x) * w; max(relu(y) - x, tanh(y), w) / 2 }",

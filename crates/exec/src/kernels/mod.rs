@@ -1,7 +1,7 @@
 //! Fast implementations of operators, each tested against the reference semantics.
 //!
 //! A kernel computes what the operator's definition says; it may reassociate sums, and it may decline a call, which is
-//! then computed by the reference semantics. The library's only `unsafe` code is here, each block with a justification.
+//! then computed by the reference semantics. The `unsafe` code of this crate is here, each block with a justification.
 //!
 //! Loops over `f32` are compiled for several instruction sets, one of which is chosen at run time. They use no fused
 //! multiply-add, so elementwise results are the same on every machine.
@@ -31,6 +31,7 @@ mod recurrent;
 mod reduce;
 mod resize;
 mod room;
+mod rows;
 mod sort;
 mod tile;
 mod typed;
@@ -56,6 +57,7 @@ pub use call::{Call, Context};
 pub use kept::Kept;
 pub use operand::{Extents, Operand, Place, is_plain, zeros};
 pub use room::Room;
+pub(crate) use rows::{Each, Rows};
 
 use tautomer_op::{AttrValue, OpDef, OpError};
 use tautomer_tensor::{DType, Tensor};

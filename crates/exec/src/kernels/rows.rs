@@ -1,0 +1,181 @@
+//! Elements of operands and results as the rows that a loop over elements reads and writes.
+#![allow(unsafe_code, reason = "truth values are read and written as bytes")]
+
+use std::borrow::Cow;
+
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+use smallvec::SmallVec;
+use tautomer_loops::{Kernel, Sink, Source};
+
+use super::Value;
+use super::arena::{Loans, Memory};
+use super::buffers::Buffers;
+use super::call::value;
+use super::operand::{Operand, Place};
+use super::room::Room;
+use tautomer_tensor::{DType, Element};
+
+/// A list with an entry for each operand or result of a loop; usual ones are not allocated.
+pub(crate) type Each<T> = SmallVec<[T; 16]>;
+
+/// What a loop reads and writes.
+pub(crate) struct Rows<'a> {
+    given: Each<Given<'a>>,
+    made: Each<Made<'a>>,
+}
+
+impl<'a> Rows<'a> {
+    /// The elements of operands in row-major order, and room for results of `n` elements: in the places of those that have
+    /// one of as many elements. `None` if an operand cannot be read.
+    pub(crate) fn new(
+        operands: &[Operand<'a>],
+        dtypes: &[DType],
+        n: usize,
+        places: &'a [Option<&'a Place>],
+        memory: Option<Memory<'a>>,
+        buffers: &Buffers,
+    ) -> Option<Rows<'a>> {
+        let loans = Loans::new(memory, places);
+        let given = operands.iter().enumerate();
+        let given = given.map(|(i, operand)| Given::new(i, *operand, &loans));
+        let given = given.collect::<Option<_>>()?;
+        let made = dtypes.iter().enumerate();
+        let made = made.map(|(k, &dtype)| Made::new(k, dtype, n, operands, &loans, buffers));
+        Some(Rows {
+            given,
+            made: made.collect::<Option<_>>()?,
+        })
+    }
+
+    /// Computes `rows` rows of the results from `first` on. Those of each operand begin at its offset; a uniform one has
+    /// one row.
+    pub(crate) fn run(&mut self, kernel: &Kernel, rows: usize, first: usize, offsets: &[usize], uniform: &[bool]) {
+        let given = self.given.iter().zip(offsets).zip(uniform);
+        let sources: Each<Source<'_>> = given
+            .map(|((given, &offset), &uniform)| given.source(offset, if uniform { 1 } else { rows }))
+            .collect();
+        let truths: Each<bool> = self.made.iter().map(|made| matches!(made, Made::Bool(_))).collect();
+        let mut sinks: Each<Sink<'_>> = self.made.iter_mut().map(|made| made.sink(first, rows)).collect();
+        kernel.run(rows, &sources, &mut sinks);
+        for (sink, _) in sinks.iter_mut().zip(truths).filter(|(_, is_truth)| *is_truth) {
+            if let Sink::U8(bytes) = sink {
+                bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+            }
+        }
+    }
+
+    /// The results, which have this shape.
+    pub(crate) fn finish(self, shape: &[usize]) -> Option<Each<Value>> {
+        self.made.into_iter().map(|made| made.finish(shape)).collect()
+    }
+}
+
+/// The elements of an operand in row-major order.
+fn elements<'a, T: Element + Copy>(i: usize, operand: Operand<'a>, loans: &Loans<'a>) -> Option<Cow<'a, [T]>> {
+    match operand {
+        Operand::Absent => None,
+        Operand::Placed(place) => loans.read(i, place).map(Cow::Borrowed),
+        Operand::Tensor(tensor) => {
+            let array = T::array(tensor)?;
+            Some(match array.as_slice() {
+                Some(slice) => Cow::Borrowed(slice),
+                None => Cow::Owned(array.iter().copied().collect()),
+            })
+        }
+    }
+}
+
+fn bytes(truths: &[bool]) -> &[u8] {
+    // SAFETY: a truth value is a byte, 0 or 1.
+    unsafe { std::slice::from_raw_parts(truths.as_ptr().cast(), truths.len()) }
+}
+
+/// The bytes of truth values, which [`Rows::run`] makes 0 or 1 again before anything reads them as such.
+fn bytes_mut(truths: &mut [bool]) -> &mut [u8] {
+    // SAFETY: a truth value is a byte; no other is left in them, by the only function that calls this.
+    unsafe { std::slice::from_raw_parts_mut(truths.as_mut_ptr().cast(), truths.len()) }
+}
+
+fn same<T>(elements: &[T]) -> &[T] {
+    elements
+}
+
+fn same_mut<T>(elements: &mut [T]) -> &mut [T] {
+    elements
+}
+
+macro_rules! rows {
+    ($($kind:ident $own:ty => $column:ident $read:expr, $write:expr;)*) => {
+        /// The elements of an operand.
+        enum Given<'a> {
+            $($kind(Cow<'a, [$own]>),)*
+        }
+
+        impl<'a> Given<'a> {
+            fn new(i: usize, operand: Operand<'a>, loans: &Loans<'a>) -> Option<Given<'a>> {
+                match operand.dtype()? {
+                    $(DType::$kind => elements(i, operand, loans).map(Given::$kind),)*
+                    _ => None,
+                }
+            }
+
+            fn source(&self, start: usize, rows: usize) -> Source<'_> {
+                match self {
+                    $(Given::$kind(all) => Source::$column($read(&all[start..start + rows])),)*
+                }
+            }
+        }
+
+        /// The elements of a result.
+        enum Made<'a> {
+            $($kind(Room<'a, $own>),)*
+        }
+
+        impl<'a> Made<'a> {
+            fn new(
+                k: usize,
+                dtype: DType,
+                n: usize,
+                operands: &[Operand<'a>],
+                loans: &Loans<'a>,
+                buffers: &Buffers,
+            ) -> Option<Made<'a>> {
+                match dtype {
+                    $(DType::$kind => {
+                        let lent = loans.result::<$own>(k, operands.iter().copied()).filter(|room| room.len() == n);
+                        Some(Made::$kind(lent.unwrap_or_else(|| Room::from(buffers.take::<$own>(n)))))
+                    })*
+                    _ => None,
+                }
+            }
+
+            fn sink(&mut self, start: usize, rows: usize) -> Sink<'_> {
+                match self {
+                    $(Made::$kind(all) => Sink::$column($write(&mut all[start..start + rows])),)*
+                }
+            }
+
+            fn finish(self, shape: &[usize]) -> Option<Value> {
+                match self {
+                    $(Made::$kind(all) => value(shape, all).ok(),)*
+                }
+            }
+        }
+    };
+}
+rows! {
+    Bool bool => U8 bytes, bytes_mut;
+    I8 i8 => I8 same, same_mut;
+    I16 i16 => I16 same, same_mut;
+    I32 i32 => I32 same, same_mut;
+    I64 i64 => I64 same, same_mut;
+    U8 u8 => U8 same, same_mut;
+    U16 u16 => U16 same, same_mut;
+    U32 u32 => U32 same, same_mut;
+    U64 u64 => U64 same, same_mut;
+    F16 f16 => U16 <[f16]>::reinterpret_cast, <[f16]>::reinterpret_cast_mut;
+    BF16 bf16 => U16 <[bf16]>::reinterpret_cast, <[bf16]>::reinterpret_cast_mut;
+    F32 f32 => F32 same, same_mut;
+    F64 f64 => F64 same, same_mut;
+}

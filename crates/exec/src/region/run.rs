@@ -1,0 +1,97 @@
+//! Running a region.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+use smallvec::smallvec;
+use tautomer_loops::Kernel;
+use tautomer_op::OpDef;
+use tautomer_tensor::{DType, Dim, Shape};
+
+use super::Region;
+use super::find::tensor;
+use super::lower;
+use super::nest::{advance, broadcast, nest};
+use crate::kernels::{Buffers, Each, Extents, Memory, Operand, Place, Rows, Value};
+use crate::plan::Plan;
+
+/// A region with the code of earlier runs.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) region: Region,
+    /// Compiled for each set of inputs that are the same in all rows; `None` if it cannot be.
+    kernels: Mutex<FxHashMap<Vec<bool>, Option<Arc<Kernel>>>>,
+}
+
+impl Ready {
+    pub(crate) fn new(region: Region) -> Ready {
+        Ready {
+            region,
+            kernels: Mutex::new(FxHashMap::default()),
+        }
+    }
+
+    /// The values of the region that others need, or `None` if its steps are to be computed one by one: if operands
+    /// have other types than the plan says, or rows are few. A value that has a place in `memory` is written there.
+    pub(crate) fn run<'a>(
+        &self,
+        plan: &Plan,
+        defs: &[&'static OpDef],
+        operands: &[Operand<'a>],
+        places: &'a [Option<&'a Place>],
+        memory: Option<Memory<'a>>,
+        buffers: &Buffers,
+    ) -> Option<Each<Value>> {
+        for (operand, &slot) in operands.iter().zip(&self.region.inputs) {
+            if tensor(plan, slot)?.dtype != operand.dtype()? {
+                return None;
+            }
+        }
+        let shapes: Each<&[usize]> = operands.iter().map(Operand::shape).collect();
+        let shape = broadcast(&shapes)?;
+        let mut dtypes: Each<DType> = Each::new();
+        for &slot in &self.region.outputs {
+            let ty = tensor(plan, slot)?;
+            if !fits(ty.shape.as_ref()?, &shape) {
+                return None;
+            }
+            dtypes.push(ty.dtype);
+        }
+        let nest = nest(&shape, &shapes)?;
+        if nest.is_short() {
+            return None;
+        }
+        let (&rows, outer) = nest.sizes.split_last()?;
+        let calls: usize = outer.iter().product();
+        let uniform: Each<bool> = nest.strides.last()?.iter().map(|&stride| stride == 0).collect();
+        let kernel = self.kernel(plan, defs, &uniform)?;
+        let total = rows * calls;
+        let mut all = Rows::new(operands, &dtypes, total, places, memory, buffers)?;
+        if total > 0 {
+            let mut at: Extents = smallvec![0; outer.len()];
+            let mut offsets: Each<usize> = smallvec![0; operands.len()];
+            for call in 0..calls {
+                all.run(&kernel, rows, call * rows, &offsets, &uniform);
+                advance(&mut at, outer, &nest.strides, &mut offsets);
+            }
+        }
+        all.finish(&shape)
+    }
+
+    fn kernel(&self, plan: &Plan, defs: &[&'static OpDef], uniform: &[bool]) -> Option<Arc<Kernel>> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kernels.get(uniform) {
+            return known.clone();
+        }
+        let program = lower::program(plan, defs, &self.region, uniform);
+        let kernel = program.map(|program| Arc::new(Kernel::new(program)));
+        kernels.insert(uniform.to_vec(), kernel.clone());
+        kernel
+    }
+}
+
+/// True if a value of the plan may have this shape.
+fn fits(known: &Shape, shape: &[usize]) -> bool {
+    let same = |(dim, &size): (&Dim, &usize)| dim.as_const().is_none_or(|n| usize::try_from(n) == Ok(size));
+    known.len() == shape.len() && known.iter().zip(shape).all(same)
+}
