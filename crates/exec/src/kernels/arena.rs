@@ -176,7 +176,7 @@ impl<'m> Regions<'m> {
     }
 }
 
-/// The memory of a run, for calls to borrow from: [`Loans`] says what.
+/// The memory of a run, for calls to borrow from: `Loans` says what.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory<'m> {
     regions: &'m [Region<'m>],
