@@ -3,6 +3,42 @@
 /// Names of mutants, and why each is equivalent to the original rule, or also correct.
 pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     (
+        "masked-attention-of-scaled-scores: condition off by one: 0 -> -1 @317",
+        "the operator is defined by a product with the scale, so one below zero is also correct",
+    ),
+    (
+        "slice-of-split-axis: operator replaced by a sibling: * -> / @167",
+        "a slice that begins elsewhere has another size, which does not fit the reshape",
+    ),
+    (
+        "squeeze-of-multiple: flag flipped: true -> false @176",
+        "only values without elements have sizes of zero, and where types agree there is nothing to differ",
+    ),
+    (
+        "squeeze-of-multiple: wrong axis: [0] -> [other + 1 for other in [0]] @92",
+        "the next axis can be removed only if its size is one, too, and then the result is the same",
+    ),
+    (
+        "attention-with-past: stronger class: numerics real -> numerics bitwise @423",
+        "the operator joins past and present keys and values just as the source does",
+    ),
+    (
+        "gather-nd-of-rows: list the other way round: [n] -> reverse([n]) @111",
+        "a list of one element is the same in reverse",
+    ),
+    (
+        "rotary-of-neighbours: type of a variable dropped: : [i, s, m] ->  @58",
+        "cosines of other sizes are expanded to the same values on both sides",
+    ),
+    (
+        "gather-of-one-place: condition dropped: x.shape[k] > 0 -> true @216",
+        "an axis of size zero has no place that an index could name",
+    ),
+    (
+        "gather-of-split-axis: condition weakened: > -> >= @340",
+        "with a size of zero the result has no elements, or the target has no type",
+    ),
+    (
         "reshape-as-axes-in-front: condition weakened: > -> >= @152",
         "a reshape to the same shape inserts no axes, which is also correct",
     ),
@@ -29,14 +65,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     (
         "split-then-add: condition off by one: 1 -> 0 @154",
         "a term with only the last axis is also correct",
-    ),
-    (
-        "attention-of-scaled-scores: condition weakened: > -> >= @238",
-        "a scale of zero is also correct",
-    ),
-    (
-        "attention-written-out: type of a variable dropped: : [b, h, t, e] ->  @62",
-        "the values agree wherever the types do, as heads are repeated like axes of size one; elsewhere the target has no type",
     ),
     (
         "attention-of-scaled-scores: type of a variable dropped: : [b, h, s, d] ->  @33",
@@ -377,10 +405,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     (
         "group-norm-then-shift: list the other way round: s.shape -> reverse(s.shape) @158",
         "a scale has one axis: its shape is the same in either order",
-    ),
-    (
-        "guarded-attention: type of a variable dropped: : [b, h, t, e] ->  @58",
-        "the values agree wherever the types do, as heads are repeated like axes of size one; elsewhere the target has no type",
     ),
     (
         "group-norm-from-instance-norm: type of a variable dropped: : param [g] ->  @53",
