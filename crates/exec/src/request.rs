@@ -36,7 +36,7 @@ impl Inputs<'_> {
     }
 }
 
-/// Who is told about steps.
+/// What is called after each step, if anything.
 pub(super) enum Watch<'r> {
     Nobody,
     /// Called with the results of each step; then none of them is in memory that is used again.
