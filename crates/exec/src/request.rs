@@ -38,7 +38,7 @@ impl Inputs<'_> {
 
 /// What is called after each step, if anything.
 pub(super) enum Watch<'r> {
-    Nobody,
+    Nothing,
     /// Called with the results of each step; then none of them is in memory that is used again.
     Results(Observer<'r>),
     /// Called with the index of each step that was computed.
@@ -61,7 +61,7 @@ impl<'r> Request<'r> {
         Request {
             params,
             outer: None,
-            watch: Watch::Nobody,
+            watch: Watch::Nothing,
             into: None,
         }
     }
