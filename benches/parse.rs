@@ -1,11 +1,12 @@
-//! Bytes per second from text to syntax tree and back.
+//! Bytes per second from text to syntax tree and back, and the time to load the built-in rules.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use divan::counter::BytesCount;
 use tautomer::diag::Source;
-use tautomer::lang::{format_program, parse_program};
+use tautomer::lang::{format_program, parse_program, parse_rules_without_examples};
+use tautomer::rule::{library_files, load_checked_rules, shipped_rule_file};
 
 fn main() {
     divan::main();
@@ -47,4 +48,22 @@ fn print(bencher: divan::Bencher<'_, '_>) {
     bencher
         .counter(BytesCount::new(source.text.len()))
         .bench(|| format_program(&program));
+}
+
+/// All built-in rules, as each start of the tool loads them, on one thread.
+#[divan::bench]
+fn load() {
+    for &(name, text) in library_files() {
+        let file = shipped_rule_file(Arc::new(Source::new(name, text))).unwrap();
+        divan::black_box(load_checked_rules(file).unwrap());
+    }
+}
+
+/// The same from text.
+#[divan::bench]
+fn load_text() {
+    for &(name, text) in library_files() {
+        let file = parse_rules_without_examples(Arc::new(Source::new(name, text))).unwrap();
+        divan::black_box(load_checked_rules(file).unwrap());
+    }
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Diagnostics, Source};
-use crate::lang::{parse_rules, parse_rules_without_examples};
+use crate::lang::parse_rules;
 use crate::op::Scope;
 use crate::rule::{
     NamedText, RuleSet, composite_rules, library_files, library_operators, library_set_files, load_checked_rules_in,
-    load_rules_in, operator_files, recognition_rules,
+    load_rules_in, operator_files, recognition_rules, shipped_rule_file,
 };
 use crate::verify::is_shipped;
 
@@ -332,7 +332,7 @@ pub(crate) fn load_each(
         // Sets that come with the tool have already been checked.
         let shipped = is_shipped(&source);
         let file = match examples {
-            Examples::Skipped if shipped => parse_rules_without_examples(source),
+            Examples::Skipped if shipped => shipped_rule_file(source),
             _ => parse_rules(source),
         };
         let load = if shipped { load_checked_rules_in } else { load_rules_in };

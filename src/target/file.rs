@@ -10,7 +10,7 @@ use crate::lang::ast::TargetFile;
 use crate::lang::parse_targets;
 use crate::model::source;
 use crate::op::Scope;
-use crate::rule::target_files;
+use crate::rule::{shipped_target_file, target_files};
 
 /// The names of the targets that come with the tool.
 pub static TARGETS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
@@ -36,23 +36,30 @@ pub(super) struct File {
 }
 
 impl File {
-    fn new(source: Arc<Source>, path: &Path) -> Result<File, Diagnostics> {
-        Ok(File {
-            parsed: Arc::new(parse_targets(source.clone())?),
+    fn new(source: Arc<Source>, parsed: TargetFile, path: &Path) -> File {
+        File {
+            parsed: Arc::new(parsed),
             source,
             folder: path.parent().unwrap_or(Path::new("")).to_owned(),
-        })
+        }
+    }
+
+    fn parse(source: Arc<Source>, path: &Path) -> Result<File, Diagnostics> {
+        let parsed = parse_targets(source.clone())?;
+        Ok(File::new(source, parsed, path))
     }
 
     /// The file of a target that comes with the tool.
     pub(super) fn shipped(name: &str) -> Option<Result<File, Diagnostics>> {
         let at = TARGETS.iter().position(|known| *known == name)?;
         let (path, text) = target_files()[at];
-        Some(File::new(Arc::new(Source::new(path, text)), Path::new("")))
+        let source = Arc::new(Source::new(path, text));
+        let parsed = shipped_target_file(source.clone());
+        Some(parsed.map(|parsed| File::new(source, parsed, Path::new(""))))
     }
 
     pub(super) fn read(path: &Path) -> Result<File, Diagnostics> {
-        File::new(source(path)?, path)
+        File::parse(source(path)?, path)
     }
 
     /// The number of the target that the file as a whole stands for: the only one, or the one with the name of the
@@ -116,7 +123,7 @@ pub(super) fn open(path: &Path, scope: &Scope) -> Result<Target, Diagnostics> {
 }
 
 pub(super) fn of_source(source: Arc<Source>, path: &Path, scope: &Scope) -> Result<Target, Diagnostics> {
-    checked(File::new(source, path)?, scope)
+    checked(File::parse(source, path)?, scope)
 }
 
 fn checked(file: File, scope: &Scope) -> Result<Target, Diagnostics> {

@@ -6,6 +6,7 @@
     reason = "tests that skip say so, and some count"
 )]
 
+mod built_files;
 mod cli;
 mod command;
 mod common;

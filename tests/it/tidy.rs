@@ -239,6 +239,10 @@ fn unsafe_code_is_in_kernels_alone() {
 fn the_library_never_prints() {
     let mut problems = Vec::new();
     for (file, text) in sources() {
+        // Build scripts print what Cargo has to know.
+        if file.ends_with("/build.rs") && !file.contains("/src/") {
+            continue;
+        }
         let prints = ["println!", "eprintln!", "print!", "eprint!", "dbg!"];
         let cli = file.starts_with("src/cli/") || matches!(file.as_str(), "src/main.rs" | "crates/check/src/main.rs");
         if !cli && prints.iter().any(|name| words(&text, name).next().is_some()) {

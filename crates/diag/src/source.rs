@@ -2,8 +2,10 @@
 
 use std::sync::OnceLock;
 
+use serde::{Deserialize, Serialize};
+
 /// A half-open range of bytes of a [`Source`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Span {
     /// The first byte.
     pub start: u32,

@@ -4,12 +4,14 @@
 //! Nothing here is nested by ownership to a depth the user controls, so dropping a tree never recurses.
 
 mod columns;
+mod compact;
 mod items;
 mod ops;
 mod targets;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use tautomer_diag::{Source, Span};
 use tautomer_tensor::DType;
 
@@ -19,7 +21,7 @@ pub use ops::{BinaryOp, UnaryOp, prec};
 pub use targets::*;
 
 /// The index of an expression in its [`Ast`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ExprId(u32);
 
 impl ExprId {
@@ -30,9 +32,10 @@ impl ExprId {
 }
 
 /// The arena of all expressions of one file.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ast {
     /// The text the spans refer to.
+    #[serde(skip, default = "no_source")]
     pub source: Arc<Source>,
     /// `^` means power in the text, by `pragma power_caret`.
     pub power_caret: bool,
@@ -51,7 +54,7 @@ impl Ast {
 
     /// An arena for a tree that was not parsed from text.
     pub fn synthetic() -> Self {
-        Ast::new(Arc::new(Source::new("<generated>", "")))
+        Ast::new(no_source())
     }
 
     /// How an infix operator is spelled in this text.
@@ -161,8 +164,13 @@ impl Ast {
     }
 }
 
+/// The source of trees that were not parsed from text.
+fn no_source() -> Arc<Source> {
+    Arc::new(Source::new("<generated>", ""))
+}
+
 /// An expression with its span.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Expr {
     /// Its kind.
     pub kind: ExprKind,
@@ -171,7 +179,7 @@ pub struct Expr {
 }
 
 /// A name with its span.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ident {
     /// The name itself.
     pub name: Arc<str>,
@@ -195,7 +203,7 @@ impl Ident {
 }
 
 /// The kinds of expressions.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ExprKind {
     /// `1`, `-1`, `1i64`. A minus sign directly before a number belongs to it.
     Int {
@@ -321,7 +329,7 @@ pub enum ExprKind {
 }
 
 /// The attributes of a call.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Attrs {
     /// `axis = 1`, in the order written.
     pub entries: Vec<Attr>,
@@ -332,7 +340,7 @@ pub struct Attrs {
 }
 
 /// One attribute.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Attr {
     /// Which attribute.
     pub name: Ident,
@@ -341,7 +349,7 @@ pub struct Attr {
 }
 
 /// Definitions followed by a value.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     /// The definitions, each visible to the ones after it.
     pub lets: Vec<Let>,
@@ -363,7 +371,7 @@ impl Block {
 }
 
 /// `let (a, b): type = value;`
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Let {
     /// The names it defines.
     pub names: LetNames,
@@ -376,7 +384,7 @@ pub struct Let {
 }
 
 /// The left side of a `let`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum LetNames {
     /// `let a`
     One(Ident),
@@ -385,7 +393,7 @@ pub enum LetNames {
 }
 
 /// A type as written.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TypeExpr {
     /// Its kind.
     pub kind: TypeKind,
@@ -394,7 +402,7 @@ pub struct TypeExpr {
 }
 
 /// The kinds of types.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum TypeKind {
     /// `sequence(f32[n])`
     Sequence(Box<TypeExpr>),
@@ -412,7 +420,7 @@ pub enum TypeKind {
 }
 
 /// An element type with its span.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DTypeName {
     /// The element type.
     pub dtype: DType,
@@ -421,7 +429,7 @@ pub struct DTypeName {
 }
 
 /// A shape as written.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Dims {
     /// `f32`, also written `f32[]`.
     Scalar,
@@ -432,7 +440,7 @@ pub enum Dims {
 }
 
 /// One dimension as written.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum DimExpr {
     /// `?`
     Unknown(Span),

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use super::check::load_checked_rules_in;
 use super::{Rule, RuleSet};
 use tautomer_diag::{Diagnostics, Source};
-use tautomer_lang::ast::RuleFile;
-use tautomer_lang::{parse_rules, parse_rules_without_examples};
+use tautomer_lang::ast::{RuleFile, TargetFile};
+use tautomer_lang::{parse_rules, parse_rules_without_examples, parse_targets};
 use tautomer_op::Scope;
 
 /// A name and a text: of a rule file or a lock, say.
@@ -100,6 +100,50 @@ static TARGETS: LazyLock<Vec<NamedText>> = LazyLock::new(|| {
     ]
 });
 
+/// The files that were parsed while the tool was built, without their examples: all of them in release builds, none in
+/// others.
+static PARSED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/parsed.rs"));
+
+/// What the build wrote about the file that a source has the name of, if it comes with the tool.
+fn parsed(source: &Source) -> Option<&'static [u8]> {
+    // Debug builds read texts that may be newer.
+    if cfg!(debug_assertions) {
+        return None;
+    }
+    let (_, bytes) = PARSED.iter().find(|(name, _)| *name == source.name)?;
+    Some(bytes)
+}
+
+/// The syntax tree of a rule file that comes with the tool, without its examples. Release builds do not parse the text.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use tautomer_diag::Source;
+/// let (name, text) = tautomer_rule::library_files()[0];
+/// let file = tautomer_rule::shipped_rule_file(Arc::new(Source::new(name, text))).unwrap();
+/// assert!(!file.items.is_empty());
+/// ```
+///
+/// # Errors
+/// Problems of the file; the tests of the library check that there are none.
+pub fn shipped_rule_file(source: Arc<Source>) -> Result<RuleFile, Diagnostics> {
+    match parsed(&source).map(|bytes| RuleFile::from_bytes(bytes, source.clone())) {
+        Some(Ok(file)) => Ok(file),
+        _ => parse_rules_without_examples(source),
+    }
+}
+
+/// The syntax tree of a file of targets that comes with the tool. Release builds do not parse the text.
+///
+/// # Errors
+/// Problems of the file; the tests of the library check that there are none.
+pub fn shipped_target_file(source: Arc<Source>) -> Result<TargetFile, Diagnostics> {
+    match parsed(&source).map(|bytes| TargetFile::from_bytes(bytes, source.clone())) {
+        Some(Ok(file)) => Ok(file),
+        _ => parse_targets(source),
+    }
+}
+
 /// Names and texts of the files of targets that are built in.
 pub fn target_files() -> &'static [NamedText] {
     &TARGETS
@@ -122,7 +166,7 @@ pub fn operator_files() -> &'static [NamedText] {
 pub fn library_operators() -> Result<&'static RuleSet, &'static Diagnostics> {
     static LOADED: OnceLock<Result<RuleSet, Diagnostics>> = OnceLock::new();
     LOADED
-        .get_or_init(|| load_in(&OPERATORS, parse_rules, &Scope::default()))
+        .get_or_init(|| load_in(&OPERATORS, shipped_rule_file, &Scope::default()))
         .as_ref()
 }
 
@@ -143,7 +187,7 @@ pub fn library_files() -> &'static [NamedText] {
 pub fn library_rules() -> Result<&'static [Arc<Rule>], &'static Diagnostics> {
     static RULES: OnceLock<Result<RuleSet, Diagnostics>> = OnceLock::new();
     RULES
-        .get_or_init(|| load_in(&FILES, parse_rules_without_examples, &Scope::default()))
+        .get_or_init(|| load_in(&FILES, shipped_rule_file, &Scope::default()))
         .as_ref()
         .map(|set| &*set.rules)
 }
@@ -179,9 +223,28 @@ pub fn library_set_files() -> &'static [(&'static str, Vec<NamedText>)] {
 /// assert!(set.groups.iter().any(|group| &*group.name == "gsl"));
 /// ```
 pub fn library_set(name: &str) -> Option<Result<RuleSet, Diagnostics>> {
+    load_set(name, parse_rules)
+}
+
+/// The rules of the shipped set of that name, without examples and in a fraction of the time of [`library_set`].
+///
+/// # Errors
+/// Problems of the files; the tests of the sets check that there are none.
+///
+/// ```
+/// let rules = tautomer_rule::library_set_rules("columns").unwrap().unwrap();
+/// let set = tautomer_rule::library_set("columns").unwrap().unwrap();
+/// assert_eq!(rules.len(), set.rules.len());
+/// ```
+pub fn library_set_rules(name: &str) -> Option<Result<Vec<Arc<Rule>>, Diagnostics>> {
+    let set = load_set(name, shipped_rule_file)?;
+    Some(set.map(|set| set.rules))
+}
+
+fn load_set(name: &str, parse: Parse) -> Option<Result<RuleSet, Diagnostics>> {
     let (_, files) = SETS.iter().find(|(set, _)| *set == name)?;
     let operators = library_operators().map_err(Clone::clone);
-    Some(operators.and_then(|declared| load_in(files, parse_rules, &declared.operators)))
+    Some(operators.and_then(|declared| load_in(files, parse, &declared.operators)))
 }
 
 type Parse = fn(Arc<Source>) -> Result<RuleFile, Diagnostics>;
@@ -216,4 +279,31 @@ fn load_in(files: &[NamedText], parse: Parse, scope: &Scope) -> Result<RuleSet, 
         }
     }
     problems.into_result(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tautomer_lang::format_rules;
+
+    #[test]
+    fn trees_of_shipped_files_are_the_same_from_bytes() {
+        let sets = SETS.iter().flat_map(|(_, files)| files);
+        for &(name, text) in FILES.iter().chain(sets).chain(OPERATORS.iter()) {
+            let source = Arc::new(Source::new(name, text));
+            let file = parse_rules(source.clone()).unwrap();
+            let bytes = file.to_bytes().unwrap();
+            let read = RuleFile::from_bytes(&bytes, source.clone()).unwrap();
+            assert_eq!(format_rules(&read), format_rules(&file), "{name}");
+            assert_eq!(read.to_bytes().unwrap(), bytes, "{name}");
+            assert!(Arc::ptr_eq(&read.ast.source, &source));
+        }
+        for &(name, text) in TARGETS.iter() {
+            let source = Arc::new(Source::new(name, text));
+            let bytes = parse_targets(source.clone()).unwrap().to_bytes().unwrap();
+            let read = TargetFile::from_bytes(&bytes, source.clone()).unwrap();
+            assert_eq!(read.to_bytes().unwrap(), bytes, "{name}");
+            assert!(Arc::ptr_eq(&read.ast.source, &source));
+        }
+    }
 }

@@ -16,7 +16,7 @@ use tautomer_diag::Diagnostics;
 use tautomer_graph::Graph;
 use tautomer_op::Priced;
 use tautomer_rewrite::{CostModel, Limits, encode as as_egraph, extract, saturate_guarded};
-use tautomer_rule::{Class, Rule, library_rules, library_set};
+use tautomer_rule::{Class, Rule, library_rules, library_set_rules};
 
 use self::encode::{Graphed, graphed};
 use self::needs::Missing;
@@ -115,8 +115,8 @@ impl Rewriter {
             .iter()
             .filter(|rule| FILES.contains(&rule.ast.source.name.as_ref()));
         let mut rewriter = Rewriter::new(about_numbers.cloned(), class);
-        if let Some(set) = library_set("columns") {
-            rewriter.add(set?.rules);
+        if let Some(rules) = library_set_rules("columns") {
+            rewriter.add(rules?);
         }
         Ok(rewriter)
     }

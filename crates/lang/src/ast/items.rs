@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use tautomer_diag::Span;
 
 use super::{Ast, Block, ExprId, Ident, Let, TypeExpr};
 
 /// The kind of a function parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ParamClass {
     /// Given at each run.
     Input,
@@ -16,7 +17,7 @@ pub enum ParamClass {
 }
 
 /// A parameter of a function. `x {shape = (n, 64), dtype = "f32"}` is the same as `x: f32[n, 64]`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Param {
     /// Its name; `@0` if it is positional.
     pub name: Ident,
@@ -31,7 +32,7 @@ pub struct Param {
 }
 
 /// `fn name(x: f32[n]) -> f32[n] { … }`
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Function {
     /// The doc comment, its lines joined.
     pub doc: Option<String>,
@@ -67,7 +68,7 @@ pub struct OpaqueDecl {
 /// An operator declared in a file: `operator double(x) { x + x }`.
 ///
 /// Its expressions are in an arena of its own, so that a declaration can be kept apart from the file that it is in.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OperatorDecl {
     /// The expressions of its body, defaults and conditions.
     pub ast: Arc<Ast>,
@@ -105,7 +106,7 @@ impl PartialEq for OperatorDecl {
 }
 
 /// How many values an operand of a declared operator takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mark {
     /// Exactly one: `x`.
     One,
@@ -116,7 +117,7 @@ pub enum Mark {
 }
 
 /// An operand of a declared operator: `bias?: f32[n]`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OperandDecl {
     /// Its name.
     pub name: Ident,
@@ -129,7 +130,7 @@ pub struct OperandDecl {
 }
 
 /// An attribute of a declared operator: `epsilon: float = 1e-5`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttrDecl {
     /// Its name.
     pub name: Ident,
@@ -144,7 +145,7 @@ pub struct AttrDecl {
 }
 
 /// The values that an attribute of a declared operator accepts.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum AttrKindDecl {
     /// `int`, `float`, `bool`, `string`, `type`, `tensor`, `axis`
     One(Ident),
@@ -155,7 +156,7 @@ pub enum AttrKindDecl {
 }
 
 /// A result of a declared operator: `mean?: f32[n]`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResultDecl {
     /// Its name.
     pub name: Option<Ident>,
@@ -168,7 +169,7 @@ pub struct ResultDecl {
 }
 
 /// `onnx "com.microsoft" Gelu 1`
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnnxClause {
     /// The domain of the operator.
     pub domain: Arc<str>,
@@ -181,7 +182,7 @@ pub struct OnnxClause {
 }
 
 /// `cost elementwise(10)`
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CostClause {
     /// How the cost is computed.
     pub rule: Ident,
@@ -192,7 +193,7 @@ pub struct CostClause {
 }
 
 /// A comment that is not documentation of an item.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Comment {
     /// Where it stands, from the slashes to the end of the line.
     pub span: Span,
@@ -237,7 +238,7 @@ impl Program {
 }
 
 /// A rule file.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RuleFile {
     /// All expressions.
     pub ast: Ast,
@@ -250,7 +251,7 @@ pub struct RuleFile {
 }
 
 /// `use "algebra.rules"`
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Use {
     /// The path as written.
     pub path: String,
@@ -259,7 +260,7 @@ pub struct Use {
 }
 
 /// One item of a rule file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Item {
     /// `operator … { … }`
     Operator(Box<OperatorDecl>),
@@ -286,7 +287,7 @@ impl Item {
 }
 
 /// A rewrite rule.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
     /// The doc comment, its lines joined.
     pub doc: Option<String>,
@@ -313,7 +314,7 @@ pub struct Rule {
 }
 
 /// A variable that stands for an operator.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpBinder {
     /// The variable.
     pub var: Ident,
@@ -324,7 +325,7 @@ pub struct OpBinder {
 }
 
 /// What a variable of a rule may match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RuleClass {
     /// Any value.
     Any,
@@ -335,7 +336,7 @@ pub enum RuleClass {
 }
 
 /// A variable of a rule.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RuleParam {
     /// Its name.
     pub name: Ident,
@@ -350,7 +351,7 @@ pub struct RuleParam {
 }
 
 /// One side of a rule.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Side {
     /// Shared inner nodes.
     pub lets: Vec<Let>,
@@ -361,7 +362,7 @@ pub struct Side {
 }
 
 /// How closely the two sides of a rule agree.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Numerics {
     /// The same bits, NaN payloads aside.
     Bitwise,
@@ -372,7 +373,7 @@ pub enum Numerics {
 }
 
 /// `numerics real`
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct NumericsClause {
     /// How closely the sides agree.
     pub class: Numerics,
@@ -381,7 +382,7 @@ pub struct NumericsClause {
 }
 
 /// An example of applying a rule, or of a program that the rule leaves unchanged.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Example {
     /// The doc comment, its lines joined.
     pub doc: Option<String>,
@@ -396,7 +397,7 @@ pub struct Example {
 }
 
 /// `ruleset name { a, b }`
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleSet {
     /// The doc comment, its lines joined.
     pub doc: Option<String>,

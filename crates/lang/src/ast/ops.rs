@@ -1,7 +1,9 @@
 //! Operators and their precedence.
 
+use serde::{Deserialize, Serialize};
+
 /// A prefix operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum UnaryOp {
     /// `-`
     Neg,
@@ -35,7 +37,7 @@ impl UnaryOp {
 }
 
 /// An infix operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "`symbol` is the documentation")]
 pub enum BinaryOp {
     Add,

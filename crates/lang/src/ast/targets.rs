@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use tautomer_diag::Span;
 
 use super::{Ast, ExprId, Ident};
 
 /// A file of targets.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TargetFile {
     /// The expressions of all of them.
     pub ast: Arc<Ast>,
@@ -16,7 +17,7 @@ pub struct TargetFile {
 }
 
 /// `target npu { only conv, relu }`
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TargetDecl {
     /// The doc comment, its lines joined.
     pub doc: Option<String>,
@@ -29,7 +30,7 @@ pub struct TargetDecl {
 }
 
 /// One statement about a target.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TargetClause {
     /// What it says.
     pub kind: TargetClauseKind,
@@ -38,7 +39,7 @@ pub struct TargetClause {
 }
 
 /// The name of an operator, in quotes if it is that of a declared one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpRef {
     /// The name.
     pub name: Ident,
@@ -47,7 +48,7 @@ pub struct OpRef {
 }
 
 /// What a clause of a target says.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum TargetClauseKind {
     /// `extends onnx` or `extends "mine.target"`: everything that another target says.
     Extends {

@@ -1,0 +1,75 @@
+//! Syntax trees as bytes: what is parsed while the tool is built need not be parsed each time it starts.
+//!
+//! The bytes are read by the build that wrote them; they are no format of files.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tautomer_diag::Source;
+
+use super::{Item, RuleFile, TargetFile};
+
+impl RuleFile {
+    /// The tree without the text it was parsed from, in a compact form that [`RuleFile::from_bytes`] reads.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tautomer_diag::Source;
+    /// use tautomer_lang::{ast::RuleFile, format_rules, parse_rules};
+    ///
+    /// let source = Arc::new(Source::new("a.rules", "rule double-neg(x) { -(-x) => x }"));
+    /// let file = parse_rules(source.clone()).unwrap();
+    /// let read = RuleFile::from_bytes(&file.to_bytes().unwrap(), source).unwrap();
+    /// assert_eq!(format_rules(&read), format_rules(&file));
+    /// ```
+    ///
+    /// # Errors
+    /// What the serializer reports; it has no reason to refuse a tree.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, postcard::Error> {
+        to_bytes(self)
+    }
+
+    /// The tree that [`RuleFile::to_bytes`] of the same build has written, of the text in `source`.
+    ///
+    /// # Errors
+    /// The bytes are not those of a tree.
+    pub fn from_bytes(bytes: &[u8], source: Arc<Source>) -> Result<RuleFile, postcard::Error> {
+        let mut file: RuleFile = from_bytes(bytes)?;
+        for item in &mut file.items {
+            if let Item::Operator(operator) = item {
+                Arc::make_mut(&mut operator.ast).source = source.clone();
+            }
+        }
+        file.ast.source = source;
+        Ok(file)
+    }
+}
+
+impl TargetFile {
+    /// The tree without the text it was parsed from, in a compact form that [`TargetFile::from_bytes`] reads.
+    ///
+    /// # Errors
+    /// What the serializer reports; it has no reason to refuse a tree.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, postcard::Error> {
+        to_bytes(self)
+    }
+
+    /// The tree that [`TargetFile::to_bytes`] of the same build has written, of the text in `source`.
+    ///
+    /// # Errors
+    /// The bytes are not those of a tree.
+    pub fn from_bytes(bytes: &[u8], source: Arc<Source>) -> Result<TargetFile, postcard::Error> {
+        let mut file: TargetFile = from_bytes(bytes)?;
+        Arc::make_mut(&mut file.ast).source = source;
+        Ok(file)
+    }
+}
+
+fn to_bytes(tree: &impl Serialize) -> Result<Vec<u8>, postcard::Error> {
+    postcard::to_allocvec(tree)
+}
+
+fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, postcard::Error> {
+    postcard::from_bytes(bytes)
+}

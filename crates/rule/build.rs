@@ -1,0 +1,68 @@
+//! Parses the files that come with the tool, so that programs do not parse them each time they start.
+//!
+//! Only in release builds: debug builds read the files when they run, so that a changed rule compiles nothing.
+
+use std::error::Error;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{env, fs};
+
+use tautomer_diag::Source;
+use tautomer_lang::{parse_rules_without_examples, parse_targets};
+
+/// The directories with files of the tool.
+const DIRECTORIES: [&str; 3] = ["rules", "ops", "targets"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..");
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    println!("cargo::rerun-if-changed=build.rs");
+    let mut files = Vec::new();
+    if env::var("PROFILE")? == "release" {
+        for directory in DIRECTORIES {
+            println!("cargo::rerun-if-changed={}", root.join(directory).display());
+            find(&root, directory, &mut files)?;
+        }
+    }
+    files.sort();
+    let mut table = String::from("&[\n");
+    for (number, path) in files.iter().enumerate() {
+        let compact = out.join(format!("{number}.tree"));
+        fs::write(&compact, parsed(path, fs::read_to_string(root.join(path))?)?)?;
+        writeln!(table, "    ({path:?}, include_bytes!({compact:?})),")?;
+    }
+    table.push_str("]\n");
+    fs::write(out.join("parsed.rs"), table)?;
+    Ok(())
+}
+
+/// Paths from `root` of the files in a directory and those in it, with `/` between directories as in the sources.
+fn find(root: &Path, directory: &str, files: &mut Vec<String>) -> Result<(), Box<dyn Error>> {
+    for entry in fs::read_dir(root.join(directory))? {
+        let entry = entry?;
+        let path = format!("{directory}/{}", entry.file_name().to_string_lossy());
+        match entry.file_type()?.is_dir() {
+            true => find(root, &path, files)?,
+            false if suffix(&path).is_some() => files.push(path),
+            false => {}
+        }
+    }
+    Ok(())
+}
+
+/// The suffix of a file that has a grammar.
+fn suffix(path: &str) -> Option<&str> {
+    let (_, suffix) = path.rsplit_once('.')?;
+    ["rules", "ops", "target"].contains(&suffix).then_some(suffix)
+}
+
+/// The compact form of a file.
+fn parsed(path: &str, text: String) -> Result<Vec<u8>, Box<dyn Error>> {
+    let source = Arc::new(Source::new(path, text));
+    let bytes = match suffix(path) {
+        Some("target") => parse_targets(source).map(|file| file.to_bytes()),
+        _ => parse_rules_without_examples(source).map(|file| file.to_bytes()),
+    };
+    Ok(bytes.map_err(|problems| problems.to_string())??)
+}
