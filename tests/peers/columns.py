@@ -1,4 +1,5 @@
-"""Expressions over columns: tautomer compared with NumPy, numexpr, pyarrow, DuckDB and fused C in one run, one thread.
+"""Expressions over columns: tautomer compared with NumPy, numexpr, JAX, pyarrow, DuckDB, DataFusion and fused C in one
+run, one thread.
 
     python columns.py [--rounds N] [--rows N ...] [--only NAME ...] [--no NAME ...]
 
@@ -6,17 +7,20 @@ Runs the expressions of crates/columns/benches/expressions.rs ($TAUTOMER_BENCH n
 `cargo bench --no-run` builds it) and the same in the others, alternating round by round, and prints the median of the
 rounds' medians in nanoseconds a row, and the ratio to C. C is compiled with `cc -O3 -march=native -ffast-math`: it may
 contract and reassociate, which tautomer does not. `nulls` is tautomer with nulls in every column. C, NumPy's last
-operation, numexpr and tautomer write into buffers that exist; DuckDB computes a sum, so that it makes no result.
-A library that is not installed is named and left out: `pip install numpy numexpr pyarrow duckdb`. Gandiva is in no
-current package: `--gandiva` names a Python for columns_gandiva.py, which says how to make one. It makes a new array for
+operation, numexpr and tautomer write into buffers that exist; JAX makes a new array for each result; DuckDB and
+DataFusion compute a sum, so that they make no result, and plan the query each time. All run on one core.
+A library that is not installed is named and left out: `pip install numpy numexpr jax pyarrow duckdb datafusion`. Gandiva
+is in no current package: `--gandiva` names a Python for columns_gandiva.py, which says how to make one. It makes a new array for
 each result, and lacks `sin`, `cos`, `tanh` and `sqrt`.
 """
 
 import argparse
 import ctypes
+import functools
 import importlib
 import json
 import math
+import operator
 import os
 import pathlib
 import statistics
@@ -25,7 +29,10 @@ import sys
 import tempfile
 import time
 
-os.environ.update(OMP_NUM_THREADS="1", NUMEXPR_NUM_THREADS="1")
+os.environ.update(OMP_NUM_THREADS="1", NUMEXPR_NUM_THREADS="1", JAX_PLATFORMS="cpu")
+# XLA has no setting that keeps it to one thread.
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 import numpy as np
 
@@ -41,7 +48,9 @@ def optional(name):
         return None
 
 
-numexpr, pyarrow, duckdb = (optional(name) for name in ("numexpr", "pyarrow", "duckdb"))
+numexpr, jax, pyarrow, duckdb, datafusion = (
+    optional(name) for name in ("numexpr", "jax", "pyarrow", "duckdb", "datafusion")
+)
 if pyarrow:
     import pyarrow.compute as pc
 
@@ -124,6 +133,20 @@ def by_numexpr(columns, rows):
     return runner
 
 
+def by_jax(columns, rows):
+    jax.config.update("jax_enable_x64", True)
+    functions = {name: getattr(jax.numpy, name) for name in ("sin", "cos", "exp", "tanh", "where", "sqrt")}
+    functions["isin"] = lambda x, members: functools.reduce(operator.or_, (x == m for m in members))
+    on_device = [jax.numpy.asarray(columns[name]) for name in NAMES]
+
+    def runner(name):
+        code = compile(NUMPY[name], name, "eval")
+        call = jax.jit(lambda *values: eval(code, functions | dict(zip(NAMES, values))))
+        return lambda: call(*on_device).block_until_ready()
+
+    return runner
+
+
 class Column:
     """A pyarrow array with the operators and functions of expressions."""
 
@@ -169,6 +192,17 @@ def by_duckdb(columns, rows):
     def runner(name):
         query = f"select sum({SQL[name]}) from t"
         return lambda: connection.execute(query).fetchall()
+
+    return runner
+
+
+def by_datafusion(columns, rows):
+    context = datafusion.SessionContext(datafusion.SessionConfig().with_target_partitions(1))
+    context.from_arrow(pyarrow.table(columns), name="t")
+
+    def runner(name):
+        query = f"select sum({SQL[name]}) from t".replace("::int", "::bigint")
+        return lambda: context.sql(query).collect()
 
     return runner
 
@@ -240,8 +274,10 @@ def main():
         columns["k"] = np.floor(columns["k"] * 8)
         makers = {"C": by_c, "NumPy": by_numpy}
         makers |= {"numexpr": by_numexpr} if numexpr else {}
+        makers |= {"JAX": by_jax} if jax else {}
         makers |= {"pyarrow": by_pyarrow} if pyarrow else {}
         makers |= {"DuckDB": by_duckdb} if duckdb else {}
+        makers |= {"DataFusion": by_datafusion} if datafusion and pyarrow else {}
         runners = {peer: maker(columns, rows) for peer, maker in makers.items() if peer not in given.no}
         head = ["tautomer", "nulls"] + (["Gandiva"] if gandiva else [])
         print(f"\n{rows} rows, ns a row\n\n| | {' | '.join(head + list(runners))} | tautomer / C |")

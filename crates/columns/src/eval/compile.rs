@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use super::code::{Code, ColumnCode, Constant, LoopCode, Output, Place, Prepared, Reg, Register, Step, Variant, Work};
 use super::form::{Form, form, quotient};
 use super::lane::{Lane, scalar_of};
-use super::lower::{Input, Lowered, Lowering, Regs, Valid, type_of};
+use super::lower::{Input, Lowered, Lowering, Regs, Valid};
 use crate::options::Options;
 use crate::program::{Kind, NodeId, Program};
 use crate::types::Type;
@@ -329,7 +329,7 @@ impl Compiler<'_> {
         let Some(reg) = self.registers[id.index()] else {
             unreachable!("what a loop reads is computed before")
         };
-        let ty = lane.map_or(tautomer_loops::Type::Bool, type_of);
+        let ty = lane.map_or(tautomer_loops::Type::Bool, Lane::in_loops);
         let value = to.input(Input::Values(reg), ty);
         let fails = nulls && !self.is_read(id);
         Lowered {

@@ -108,7 +108,7 @@ pub(super) fn form(program: &Program, id: NodeId, options: &Options) -> Option<F
     let node = program.get(id);
     let ty_of = |id: NodeId| program.get(id).ty;
     let wraps = options.overflow == Overflow::Wrap;
-    let number = |ty: Type| matches!(ty, Type::Int32 | Type::Int64 | Type::Float32 | Type::Float64);
+    let number = |ty: Type| TypeSet::NUMBERS.has(ty) && Lane::of(ty).is_some();
     let converts = |from: Type| from != node.ty && number(from) && number(node.ty) && (wraps || node.ty.is_float());
     Some(match &node.kind {
         Kind::Call(function, args) => match *args.as_slice() {
@@ -175,7 +175,7 @@ fn pair(ty: Type, result: Type, function: &crate::function::Function, options: &
         })
     };
     let two = |two| Some(Form::Two(two));
-    let integer = matches!(ty, Type::Int32 | Type::Int64);
+    let integer = TypeSet::INTEGERS.has(ty);
     let adds = ty.is_float() || integer && options.overflow == Overflow::Wrap;
     match name {
         "equal" => compare(Comparison::Equal, false, false),
@@ -208,15 +208,29 @@ fn few(lane: Lane, members: &[Literal]) -> Option<Arc<[Scalar]>> {
     }
     let each = members.iter().filter_map(|member| match (lane, member) {
         (_, Literal::Null) => None,
+        (_, Literal::Int(value)) => Some(integer(lane, *value)),
         (Lane::F64, Literal::Float(bits)) => Some(Some(Scalar::F64(f64::from_bits(*bits)))),
         (Lane::F32, Literal::Float(bits)) => {
             let wide = f64::from_bits(*bits);
             // A number that no `f32` has is equal to none of them.
             (f64::from(wide as f32) == wide).then_some(Some(Scalar::F32(wide as f32)))
         }
-        (Lane::I32, Literal::Int(value)) => Some(i32::try_from(*value).ok().map(Scalar::I32)),
-        (Lane::I64, Literal::Int(value)) => Some(i64::try_from(*value).ok().map(Scalar::I64)),
         _ => Some(None),
     });
     each.collect()
+}
+
+/// An integer in a lane of integers that has it.
+fn integer(lane: Lane, value: i128) -> Option<Scalar> {
+    match lane {
+        Lane::I8 => value.try_into().ok().map(Scalar::I8),
+        Lane::I16 => value.try_into().ok().map(Scalar::I16),
+        Lane::I32 => value.try_into().ok().map(Scalar::I32),
+        Lane::I64 => value.try_into().ok().map(Scalar::I64),
+        Lane::U8 => value.try_into().ok().map(Scalar::U8),
+        Lane::U16 => value.try_into().ok().map(Scalar::U16),
+        Lane::U32 => value.try_into().ok().map(Scalar::U32),
+        Lane::U64 => value.try_into().ok().map(Scalar::U64),
+        Lane::F32 | Lane::F64 => None,
+    }
 }

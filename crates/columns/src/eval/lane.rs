@@ -1,4 +1,4 @@
-//! The representations of values in tiles: numbers of four kinds, and bits.
+//! The representations of values in tiles: numbers of ten types, and bits.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
@@ -15,8 +15,14 @@ pub(super) type Words = [u64; TILE / 64];
 /// A representation that loops over tiles exist for; other types are computed as arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Lane {
+    I8,
+    I16,
     I32,
     I64,
+    U8,
+    U16,
+    U32,
+    U64,
     F32,
     F64,
 }
@@ -24,6 +30,8 @@ pub(super) enum Lane {
 impl Lane {
     pub(super) fn of(ty: Type) -> Option<Lane> {
         Some(match ty {
+            Type::Int8 => Lane::I8,
+            Type::Int16 => Lane::I16,
             Type::Int32 | Type::Date32 | Type::TimeSecond | Type::TimeMillisecond => Lane::I32,
             Type::Int64
             | Type::Date64
@@ -33,6 +41,10 @@ impl Lane {
             | Type::TimestampMillisecond
             | Type::TimestampMicrosecond
             | Type::TimestampNanosecond => Lane::I64,
+            Type::UInt8 => Lane::U8,
+            Type::UInt16 => Lane::U16,
+            Type::UInt32 => Lane::U32,
+            Type::UInt64 => Lane::U64,
             Type::Float32 => Lane::F32,
             Type::Float64 => Lane::F64,
             _ => return None,
@@ -42,7 +54,23 @@ impl Lane {
 
 /// Values of one lane; `Vec`s are a tile long, a column has all rows.
 macro_rules! lanes {
-    ($($lane:ident $native:ident $bits:ident),*) => {
+    ($($lane:ident $native:ident),*) => {
+        impl Lane {
+            /// The type of its numbers in a loop.
+            pub(super) fn in_loops(self) -> tautomer_loops::Type {
+                match self {
+                    $(Lane::$lane => tautomer_loops::Type::$lane,)*
+                }
+            }
+
+            /// Numbers from their bytes.
+            fn values(self, buffer: ArrowBuffer) -> Values {
+                match self {
+                    $(Lane::$lane => Values::$lane(buffer.into()),)*
+                }
+            }
+        }
+
         /// A tile of values.
         #[derive(Debug, Clone)]
         pub(super) enum Tile {
@@ -79,6 +107,13 @@ macro_rules! lanes {
                 }
             }
 
+            /// The bytes of the first rows.
+            fn bytes(&self, rows: usize) -> ArrowBuffer {
+                match self {
+                    $(Tile::$lane(values) => ArrowBuffer::from_slice_ref(&values[..rows]),)*
+                }
+            }
+
             /// The first rows.
             pub(super) fn source(&self, rows: usize) -> tautomer_loops::Source<'_> {
                 match self {
@@ -96,6 +131,15 @@ macro_rules! lanes {
             pub(super) fn into_buffer(self) -> ArrowBuffer {
                 match self {
                     $(Tile::$lane(values) => ArrowBuffer::from_vec(values),)*
+                }
+            }
+        }
+
+        impl Scalar {
+            /// The number as a constant of a loop.
+            pub(super) fn constant(self, builder: &mut tautomer_loops::Builder) -> tautomer_loops::Value {
+                match self {
+                    $(Scalar::$lane(value) => builder.constant(value),)*
                 }
             }
         }
@@ -176,7 +220,7 @@ macro_rules! lanes {
         }
     };
 }
-lanes!(I32 i32 u32, I64 i64 u64, F32 f32 u32, F64 f64 u64);
+lanes!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F32 f32, F64 f64);
 
 /// Numbers as integers in the same order, where NaN has a place too.
 pub(crate) trait Sortable: Copy {
@@ -208,7 +252,7 @@ macro_rules! sortable {
         })*
     };
 }
-sortable!(i32 i64);
+sortable!(i8 i16 i32 i64 u8 u16 u32 u64);
 sortable!(f32 as i32 shift 31 f64 as i64 shift 63);
 
 #[expect(
@@ -235,12 +279,7 @@ pub(super) fn values_of(ty: Type, array: &ArrayRef) -> Option<Values> {
         array.as_primitive_opt::<P>().map(|array| array.values().inner().clone())
     })
     .flatten()?;
-    Some(match lane {
-        Lane::I32 => Values::I32(buffer.into()),
-        Lane::I64 => Values::I64(buffer.into()),
-        Lane::F32 => Values::F32(buffer.into()),
-        Lane::F64 => Values::F64(buffer.into()),
-    })
+    Some(lane.values(buffer))
 }
 
 /// The only value of an array, and whether it is not null.
@@ -252,13 +291,7 @@ pub(super) fn scalar_of(ty: Type, array: &ArrayRef) -> Option<(Scalar, bool)> {
 
 /// An array of the first rows of a tile.
 pub(super) fn array_of(ty: Type, tile: &Tile, rows: usize, nulls: Option<NullBuffer>) -> ArrayRef {
-    let buffer = match tile {
-        Tile::I32(values) => ArrowBuffer::from_slice_ref(&values[..rows]),
-        Tile::I64(values) => ArrowBuffer::from_slice_ref(&values[..rows]),
-        Tile::F32(values) => ArrowBuffer::from_slice_ref(&values[..rows]),
-        Tile::F64(values) => ArrowBuffer::from_slice_ref(&values[..rows]),
-    };
-    array_from(ty, buffer, nulls)
+    array_from(ty, tile.bytes(rows), nulls)
 }
 
 /// An array of a primitive type from its bytes.

@@ -50,16 +50,6 @@ pub(super) struct Lowering {
     pub(super) inputs: Vec<(Input, Value)>,
 }
 
-/// The type of the numbers of a lane.
-pub(super) fn type_of(lane: Lane) -> tautomer_loops::Type {
-    match lane {
-        Lane::I32 => tautomer_loops::Type::I32,
-        Lane::I64 => tautomer_loops::Type::I64,
-        Lane::F32 => tautomer_loops::Type::F32,
-        Lane::F64 => tautomer_loops::Type::F64,
-    }
-}
-
 impl Lowering {
     /// An input of the loop, which is read once.
     pub(super) fn input(&mut self, input: Input, ty: tautomer_loops::Type) -> Value {
@@ -73,13 +63,7 @@ impl Lowering {
 
     /// A constant.
     pub(super) fn constant(&mut self, value: Scalar) -> Value {
-        let b = &mut self.builder;
-        match value {
-            Scalar::I32(value) => b.constant(value),
-            Scalar::I64(value) => b.constant(value),
-            Scalar::F32(value) => b.constant(value),
-            Scalar::F64(value) => b.constant(value),
-        }
+        value.constant(&mut self.builder)
     }
 
     /// Validity as a truth value of the loop; `None` if all rows are valid.
@@ -208,7 +192,7 @@ impl Lowering {
             (Form::One(op), &[a]) => one(b, *op, a),
             (Form::Two(op), &[x, y]) => two(b, *op, x, y),
             (Form::Convert, &[a]) => match lane {
-                Some(lane) => convert(b, type_of(lane), a),
+                Some(lane) => convert(b, lane.in_loops(), a),
                 None => unreachable!("conversions are of numbers"),
             },
             (
@@ -294,6 +278,12 @@ fn two(b: &mut Builder, op: Two, x: Value, y: Value) -> Value {
     match op {
         Two::Add => b.add(x, y),
         Two::Subtract => b.sub(x, y),
+        // Loops have no product of eight bits.
+        Two::Multiply if ty.size() == 1 => {
+            let [x, y] = [x, y].map(|value| b.convert(tautomer_loops::Type::I16, value));
+            let product = b.mul(x, y);
+            b.convert(ty, product)
+        }
         Two::Multiply => b.mul(x, y),
         Two::Divide => match exact_reciprocal(b, y) {
             // The same numbers, faster.

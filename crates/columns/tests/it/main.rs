@@ -4,6 +4,7 @@
 mod corpus;
 mod evaluation;
 mod fused;
+mod integers;
 mod language;
 mod registry;
 #[cfg(feature = "rewrite")]
