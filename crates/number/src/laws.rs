@@ -232,11 +232,17 @@ thread_local! {
 /// assert!(equal && trace.laws.contains(Law::ExpSum));
 /// ```
 pub fn under<R>(laws: Laws, evaluation: impl FnOnce() -> R) -> (R, Trace) {
-    let before = (LAWS.replace(laws), TRACE.take());
+    /// What was in force before, which is so again even if the evaluation panics.
+    struct Before(Laws, Trace);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            LAWS.set(self.0);
+            TRACE.set(self.1);
+        }
+    }
+    let _before = Before(LAWS.replace(laws), TRACE.take());
     let result = evaluation();
-    let trace = TRACE.replace(before.1);
-    LAWS.set(before.0);
-    (result, trace)
+    (result, TRACE.get())
 }
 
 /// True if the law may be assumed; records that it was.
@@ -340,6 +346,13 @@ mod tests {
             (inner, assume(Law::Even))
         });
         assert!(inner.laws.contains(Law::Odd) && !after && outer.laws.is_empty());
+    }
+
+    #[test]
+    fn laws_of_an_evaluation_that_panics_are_not_in_force_after_it() {
+        let panics = || std::panic::catch_unwind(|| under(Laws::ALL, || -> () { std::panic::panic_any(1) }));
+        let (failed, trace) = under(Laws::NONE, || panics().is_err() && !assume(Law::Odd));
+        assert!(failed && trace.laws.is_empty());
     }
 
     #[test]
