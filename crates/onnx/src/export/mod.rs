@@ -10,7 +10,9 @@ mod emit;
 mod extents;
 mod flow;
 mod gathers;
+mod initializer;
 mod names;
+mod node;
 mod scalars;
 
 use std::collections::HashSet;
