@@ -9,7 +9,7 @@ use tautomer::exec::{Executor, Mode, Plan};
 use tautomer::graph::Workload;
 use tautomer::tensor::Tensor;
 
-use super::{Done, Failure, Shell};
+use super::{Done, Failure, Shell, calibrate};
 
 #[derive(clap::Args)]
 pub(super) struct BenchArgs {
@@ -75,12 +75,15 @@ pub(super) fn measure(args: &BenchArgs, workload: &Workload, inputs: &[Tensor], 
         times.sort();
         busy.sort();
         let (median, minimum) = (times[times.len() / 2], times[0]);
+        let (predicted, by) = calibrate::predicted(&workload.graph)?;
         text.push_str(&format!(
-            "plan {}, first run {}; {count} more: median {}, minimum {}\n",
+            "plan {}, first run {}; {count} more: median {}, minimum {}; predicted {} by the costs of `{}`\n",
             milliseconds(plan),
             milliseconds(first),
             milliseconds(median),
-            milliseconds(minimum)
+            milliseconds(minimum),
+            milliseconds(Duration::from_secs_f64(predicted / 1e6)),
+            by.name
         ));
         let number = |time: Duration| json!(time.as_secs_f64() * 1e3);
         shown.insert(
@@ -91,6 +94,8 @@ pub(super) fn measure(args: &BenchArgs, workload: &Workload, inputs: &[Tensor], 
                 "first_ms": number(first),
                 "median_ms": number(median),
                 "minimum_ms": number(minimum),
+                "predicted_ms": predicted / 1e3,
+                "predicted_by": *by.name,
                 "processor_ms": busy.get(busy.len() / 2).map(|&time| number(time)),
             }),
         );

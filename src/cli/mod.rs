@@ -6,6 +6,7 @@
 mod audit;
 mod bench;
 mod bisect;
+mod calibrate;
 mod check;
 mod convert;
 #[cfg(feature = "eval")]
@@ -99,6 +100,8 @@ enum Command {
     Ops(ops::Args),
     /// List, show and check targets
     Targets(targets::Args),
+    /// Measure what operators cost on this machine, for `--target here`
+    Calibrate(calibrate::Args),
     /// Check whether rules are correct
     Verify(verify::Args),
     /// Suggest rules that turn one program or model into another that computes the same
@@ -251,6 +254,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Rules(args) => rules::run(&args, &shell),
         Command::Ops(args) => ops::run(&args, &shell),
         Command::Targets(args) => targets::run(&args, &shell),
+        Command::Calibrate(args) => calibrate::run(&args, &shell),
         Command::Verify(args) => verify::run(&args, &shell),
         Command::Suggest(args) => suggest::run(&args, &shell),
         #[cfg(feature = "eval")]

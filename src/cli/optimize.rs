@@ -21,7 +21,7 @@ use super::input::{self, Kind, Model};
 use super::limits::{CheckArgs, FoldArgs};
 use super::progress::Progress;
 use super::verdicts::{self, Least};
-use super::{Done, Failure, Shell, audit, operators, output, understood};
+use super::{Done, Failure, Shell, audit, calibrate, operators, output, understood};
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -238,7 +238,7 @@ impl Args {
     /// The target, whose operators may occur in the model.
     fn target(&self, shell: &Shell) -> Result<Option<Target>, Failure> {
         let Some(written) = &self.target else { return Ok(None) };
-        let target = Target::find(written, &operators::scope()?)?;
+        let target = calibrate::find(written)?;
         operators::add(target.operators())?;
         shell.detail(&format!("target {}", target.name));
         Ok(Some(target))

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tautomer::diag::Diagnostics;
 use tautomer::{Opset, Target, target};
 
-use super::{Done, Failure, Shell, counted, input, operators};
+use super::{Done, Failure, Shell, calibrate, counted, input, operators};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     match &args.command {
         Command::List => list(shell),
         Command::Show { target } => {
-            let target = Target::find(target, &operators::scope()?)?;
+            let target = calibrate::find(target)?;
             match shell.json {
                 true => shell.json(as_json(&target)),
                 false => shell.result(&format!("{target}\n")),

@@ -117,6 +117,31 @@ fn run_computes_prints_and_writes() {
 }
 
 #[test]
+fn this_machine_is_measured() {
+    let dir = folder(&[("a.taut", "fn main(x: f32[64, 64]) { softmax(x @ x) }")]);
+    let before = run(dir.path(), "optimize a.taut --target here");
+    assert!(before.code == 2 && before.err.contains("T0331"), "{}", before.err);
+    assert!(before.err.contains("`tautomer calibrate` measures"), "{}", before.err);
+    let measured = run(dir.path(), "calibrate --json").json();
+    assert!(measured["gflops"].as_f64().unwrap() > 0.0 && measured["launch_us"].as_f64().unwrap() > 0.0);
+    let shown = run(dir.path(), "targets show here");
+    assert!(shown.code == 0 && shown.out.contains("machine launch"), "{}", shown.err);
+    let after = run(dir.path(), "optimize a.taut --target here");
+    assert!(after.code == 0 && after.err.contains(" on here "), "{}", after.err);
+    let file = run(dir.path(), "calibrate -o mine.target --threads 2");
+    assert!(
+        file.code == 0 && file.err.contains("`--target mine.target`"),
+        "{}",
+        file.err
+    );
+    let text = std::fs::read_to_string(dir.path().join("mine.target")).unwrap();
+    assert!(
+        text.contains("2 threads") && text.contains("extends tautomer"),
+        "{text}"
+    );
+}
+
+#[test]
 fn runs_are_timed() {
     let dir = folder(&[
         ("a.taut", "fn main(x: f32[3]) { relu(x + x) }"),
@@ -141,6 +166,7 @@ fn runs_are_timed() {
     let json = run(dir.path(), "run a.taut --input x.npy --bench 3 --profile --json").json();
     let number = |name: &str| json["bench"][name].as_f64().unwrap();
     assert!(number("runs") == 3.0 && number("minimum_ms") <= number("median_ms"));
+    assert!(number("predicted_ms") > 0.0 && json["bench"]["predicted_by"] == "tautomer");
     let operators: Vec<_> = json["profile"].as_array().unwrap().iter().collect();
     assert_eq!(operators.len(), 2);
     assert!(

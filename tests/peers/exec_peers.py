@@ -8,8 +8,10 @@ target/release/tautomer); ONNX Runtime has all its optimizations; OpenVINO compu
 in bursts, with the same number of threads. Printed are the milliseconds of one inference by ONNX Runtime, the ratios of
 the others to it, and their geometric means. By default, one thread is measured by the median of processor time (at
 most that of time), which other work on the machine disturbs least, and more threads by the fastest runs. Results that
-differ from those of ONNX Runtime by more than a thousandth of their scale are reported as WRONG. Needs the environment
-of run.sh and, in it, `pip install openvino==2026.4.1` (left out if it is not there).
+differ from those of ONNX Runtime by more than a thousandth of their scale are reported as WRONG. At the end is how well
+tautomer predicts its own times with one thread, by its built-in costs or, after `tautomer calibrate`, by those of this
+machine: the correlation of ranks and of logarithms over all models. Needs the environment of run.sh and, in it,
+`pip install openvino==2026.4.1` (left out if it is not there).
 """
 
 import argparse
@@ -79,7 +81,7 @@ class Tautomer:
             file = self.folder / f"in{number}.npy"
             np.save(file, value)
             self.inputs += ["-i", f"{name}={file}"]
-        self.estimate = None
+        self.estimate, self.predicted = None, None
 
     def call(self, *arguments):
         done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, check=False)
@@ -99,7 +101,7 @@ class Tautomer:
         if self.estimate is None:
             self.estimate = found["median_ms"]
             return self.measure(seconds)
-        self.estimate = found["median_ms"]
+        self.estimate, self.predicted = found["median_ms"], (found["predicted_ms"], found["predicted_by"])
         busy = min(found["processor_ms"] or found["median_ms"], found["median_ms"])
         return {"processor": busy, "median": found["median_ms"], "fastest": found["minimum_ms"]}
 
@@ -178,11 +180,30 @@ def measured(name, path, options):
                     key: (min if key == "fastest" else statistics.median)(r[key] for r in all_rounds)
                     for key in all_rounds[0]
                 }
+                if system == "tautomer" and threads == 1:
+                    found["predicted"] = opened[system].predicted
     return found, problems
 
 
 def mean(ratios):
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else float("nan")
+
+
+def ranks(values):
+    order = sorted(range(len(values)), key=values.__getitem__)
+    return np.argsort(order)
+
+
+def prediction(pairs, by):
+    """How predicted and measured times go together."""
+    predicted, measured = (np.array(times) for times in zip(*pairs))
+    pearson = np.corrcoef(np.log(predicted), np.log(measured))[0, 1]
+    spearman = np.corrcoef(ranks(predicted), ranks(measured))[0, 1]
+    ratio = np.exp(np.mean(np.log(predicted / measured)))
+    return (
+        f"times of {len(pairs)} models predicted by the costs of `{by}`: correlation of ranks {spearman:.3f}, of "
+        f"logarithms {pearson:.3f}; predicted is {ratio:.2f} of measured in geometric mean"
+    )
 
 
 def main():
@@ -198,7 +219,7 @@ def main():
     print("| model | " + " | ".join(titles) + " |")
     print("| --- |" + " --: |" * len(titles))
     ratios = {(threads, system): [] for threads in options.threads for system in others}
-    problems = []
+    problems, predictions, predicted_by = [], [], None
     for name, path in models().items():
         if options.only not in name:
             continue
@@ -208,6 +229,9 @@ def main():
             problems.append(f"{name}: {str(problem).splitlines()[0][:150]}")
             continue
         problems += said
+        if "predicted" in found:
+            predicted, predicted_by = found["predicted"]
+            predictions.append((predicted, found[1, "tautomer"]["median"]))
         cells = []
         for threads in options.threads:
             by = options.by or ("processor" if threads == 1 else "fastest")
@@ -223,6 +247,8 @@ def main():
     for threads in options.threads:
         cells += [""] + [f"{mean(ratios[threads, s]):.3f} ({len(ratios[threads, s])})" for s in others]
     print("| **geometric mean** | " + " | ".join(cells) + " |")
+    if len(predictions) > 2:
+        print("\n" + prediction(predictions, predicted_by))
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if any(problem.startswith("WRONG") for problem in problems) else 0

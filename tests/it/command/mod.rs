@@ -32,6 +32,8 @@ pub(crate) fn run_with(folder: &Path, args: &[&str], input: &str) -> Ran {
     let mut child = Command::new(env!("CARGO_BIN_EXE_tautomer"))
         .args(args)
         .current_dir(folder)
+        // What was measured on this machine is no part of a test.
+        .env("XDG_DATA_HOME", folder.join("data"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
