@@ -133,7 +133,7 @@ pub(super) const PROBES: &[Probe] = &[
     },
     Probe {
         operators: GATHERS,
-        program: "fn main(x: f32[5000, 256], i: i64[128]) { gather(x, i) {axis = 0} }",
+        program: "fn main(x: f32[128, 512], i: i64[128]) { gather(x, i) {axis = 0} }",
     },
     Probe {
         operators: RESIZES,
