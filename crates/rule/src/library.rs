@@ -86,8 +86,29 @@ static SETS: LazyLock<Vec<(&str, Vec<NamedText>)>> = LazyLock::new(|| {
     ]
 });
 
-/// The operators that are declared in files that come with the tool.
+/// The operators of other runtimes that are declared in files that come with the tool.
 static OPERATORS: LazyLock<Vec<NamedText>> = LazyLock::new(|| vec![shipped!("ops/onnxruntime.ops")]);
+
+/// The operators of the table that have bodies. The build script of `op` makes rows of these files; nothing reads them
+/// when a program starts.
+static TABLE: LazyLock<Vec<NamedText>> = LazyLock::new(|| {
+    vec![
+        shipped!("ops/activation.ops"),
+        shipped!("ops/along.ops"),
+        shipped!("ops/attention.ops"),
+        shipped!("ops/elementary.ops"),
+        shipped!("ops/integer.ops"),
+        shipped!("ops/like.ops"),
+        shipped!("ops/loss.ops"),
+        shipped!("ops/matmul.ops"),
+        shipped!("ops/norm.ops"),
+        shipped!("ops/pool.ops"),
+        shipped!("ops/quantize.ops"),
+        shipped!("ops/random.ops"),
+        shipped!("ops/softmax.ops"),
+        shipped!("ops/strided.ops"),
+    ]
+});
 
 /// The targets that come with the tool, one in each file, each after those that it extends.
 static TARGETS: LazyLock<Vec<NamedText>> = LazyLock::new(|| {
@@ -105,9 +126,14 @@ pub fn target_files() -> &'static [NamedText] {
     &TARGETS
 }
 
-/// Names and texts of the files with operators that are built in.
+/// Names and texts of the files with operators of other runtimes that are built in.
 pub fn operator_files() -> &'static [NamedText] {
     &OPERATORS
+}
+
+/// Names and texts of the files with the operators of the table that have bodies.
+pub fn table_files() -> &'static [NamedText] {
+    &TABLE
 }
 
 /// The operators that come with the tool besides those of the table: any text may mention them by their quoted names.
@@ -122,7 +148,7 @@ pub fn operator_files() -> &'static [NamedText] {
 pub fn library_operators() -> Result<&'static RuleSet, &'static Diagnostics> {
     static LOADED: OnceLock<Result<RuleSet, Diagnostics>> = OnceLock::new();
     LOADED
-        .get_or_init(|| load_in(&OPERATORS, parse_rules, &Scope::default()))
+        .get_or_init(|| load_in(&OPERATORS, parse_rules_without_examples, &Scope::default()))
         .as_ref()
 }
 
