@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tautomer_diag::Span;
 
-use super::{Ast, ExprId, Ident};
+use super::{Ast, Comment, ExprId, Ident};
 
 /// A file of targets.
 #[derive(Debug, Clone)]
@@ -13,6 +13,8 @@ pub struct TargetFile {
     pub ast: Arc<Ast>,
     /// The targets, in order.
     pub targets: Vec<TargetDecl>,
+    /// Comments that are not documentation.
+    pub comments: Vec<Comment>,
 }
 
 /// `target npu { only conv, relu }`
