@@ -50,7 +50,9 @@ impl<'a> Printer<'a> {
                 ("where", conditions, for_operators(operators))
             }
             K::Machine(values) => {
-                let values = values.iter().map(|(name, value)| format!("{} = {value}", name.as_str()));
+                let values = values
+                    .iter()
+                    .map(|(name, value)| format!("{} = {value}", name.as_str()));
                 ("machine", values.collect(), String::new())
             }
             K::Cost { operators, factor, .. } => ("cost", op_refs(operators), format!(" * {factor}")),
