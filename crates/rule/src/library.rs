@@ -77,11 +77,13 @@ static SETS: LazyLock<Vec<(&str, Vec<NamedText>)>> = LazyLock::new(|| {
         shipped!("rules/onnxruntime/matmul.rules"),
         shipped!("rules/onnxruntime/quantize.rules"),
     ];
+    let lower = vec![shipped!("rules/lower/npu.rules")];
     let columns = vec![shipped!("rules/columns.rules")];
     vec![
         ("gsl", gsl),
         ("taso", taso),
         ("onnxruntime", onnxruntime),
+        ("lower", lower),
         ("columns", columns),
     ]
 });
