@@ -7,14 +7,16 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
 use tautomer::diag::{Diagnostic, Diagnostics, Source};
-use tautomer::lang::{format_program, format_rules, is_script, parse_program, parse_rules};
+use tautomer::lang::{
+    format_program, format_rules, format_targets, is_script, parse_program, parse_rules, parse_targets,
+};
 
 use super::input::{self, Kind};
 use super::{Done, Failure, Shell, output};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Programs and rule files, rewritten in place; `-` reads standard input and writes standard output
+    /// Programs, rule files and targets, rewritten in place; `-` reads standard input and writes standard output
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Write nothing; name the files that are not in canonical form
@@ -83,6 +85,11 @@ fn formatted(path: &Path, from: Option<Kind>) -> Result<(Arc<Source>, String), F
         let problem = Diagnostic::error("T0402", format!("{}: {what} has no canonical form", input::shown(path)));
         Err(problem.help(help).into())
     };
+    if from.is_none() && path.extension().is_some_and(|suffix| suffix == "target") {
+        let source = input::source(path)?;
+        let text = format_targets(&parse_targets(source.clone())?);
+        return Ok((source, text));
+    }
     let kind = Kind::of(path, from)?;
     if matches!(kind, Kind::Onnx | Kind::Pnnx) {
         return no_form("a model", "`print` shows it as a program");

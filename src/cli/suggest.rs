@@ -7,7 +7,7 @@ use serde_json::json;
 use tautomer::diag::Diagnostic;
 use tautomer::rule::Class;
 use tautomer::suggest_rules;
-use tautomer::verify::{GraphOptions, Options, Suggestion, Suggestions, Unsuggested};
+use tautomer::verify::{GraphOptions, Options, Sought, Suggestion, Suggestions, Unsuggested};
 
 use super::optimize::parse_class;
 use super::progress::Progress;
@@ -31,6 +31,9 @@ pub(super) struct Args {
     /// Try each rule at N instances
     #[arg(long, value_name = "N")]
     budget: Option<usize>,
+    /// Look for rules for at most N different changes; equal changes are one
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
@@ -49,27 +52,41 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         ..defaults
     };
     let progress = Progress::new(shell, "comparing the models");
-    let mut each = |done: usize, all: usize| {
-        if done == 0 {
+    // Rules are shown when they are found: a search may take long, and may be interrupted.
+    let (mut shown, mut wrote) = (0, Ok(()));
+    let shows = !shell.json && args.output.is_none();
+    let mut each = |sought: &Sought<'_>| {
+        if sought.done == 0 {
             progress.stage("generalizing differences");
         }
-        progress.count(done, Some(all), "differences");
+        for rule in sought.rules.iter().skip(shown).filter(|_| shows) {
+            let blank = if shown > 0 { "\n" } else { "" };
+            wrote = shell.result(&format!("{blank}{}", rule_text(rule)));
+            if wrote.is_err() {
+                return false;
+            }
+            shown += 1;
+        }
+        progress.count(sought.done, Some(sought.total), "differences");
+        args.limit.is_none_or(|limit| sought.searched < limit)
     };
     let scope = operators::scope()?;
     let found = suggest_rules(&original, &optimized, &scope, &graph_options, &options, &mut each);
     drop(progress);
+    wrote?;
     let found = found.map_err(|why| refused(&why))?;
     for note in &found.notes {
         shell.detail(note);
     }
     if shell.json {
         shell.json(data(&found))?;
-    } else {
+    } else if let Some(path) = &args.output {
         let text = found.rules.iter().map(rule_text).collect::<Vec<_>>().join("\n");
-        match &args.output {
-            Some(path) => output::write_text(path, &text)?,
-            None => shell.result(&text)?,
-        }
+        output::write_text(path, &text)?;
+    }
+    for rule in found.rules.iter().filter(|rule| shows && rule.places.len() > 1) {
+        let (name, places) = (&rule.report.rule.name, rule.places.join(", "));
+        shell.detail(&format!("`{name}` applies at {places}"));
     }
     for left in &found.left {
         shell.say(&format!("no rule for the difference at {}: {}", left.place, left.why));
@@ -105,11 +122,17 @@ fn rule_text(rule: &Suggestion) -> String {
 fn summary(found: &Suggestions) -> String {
     let places: usize = found.rules.iter().map(|rule| rule.places.len()).sum();
     match (found.rules.len(), found.left.len()) {
-        (0, 0) => "the models compute every value in the same way: there is nothing to suggest".to_owned(),
+        (0, 0) if found.untried == 0 => {
+            "the models compute every value in the same way: there is nothing to suggest".to_owned()
+        }
         (rules, left) => {
             let rest = match left {
                 0 => String::new(),
                 _ => format!("; {} without a rule", counted(left, "difference")),
+            };
+            let rest = match found.untried {
+                0 => rest,
+                untried => format!("{rest}; {} not looked at", counted(untried, "difference")),
             };
             let (rules, places) = (counted(rules, "rule"), counted(places, "difference"));
             format!("{rules} for {places}{rest}")
@@ -146,6 +169,7 @@ fn data(found: &Suggestions) -> serde_json::Value {
     json!({
         "rules": found.rules.iter().map(rule).collect::<Vec<_>>(),
         "without_rule": found.left.iter().map(|left| json!({ "place": left.place, "why": left.why })).collect::<Vec<_>>(),
+        "untried": found.untried,
         "notes": found.notes,
     })
 }

@@ -5,7 +5,7 @@ use crate::exec::Estimate;
 use crate::graph::{Allowance, Excess, Graph, Meter, Params, Workload};
 use crate::op::Scope;
 use crate::tensor::Tensor;
-use crate::verify::{GraphOptions, GraphReport, Options, Suggestions, Unsuggested, suggest, verify_graphs};
+use crate::verify::{GraphOptions, GraphReport, Options, Sought, Suggestions, Unsuggested, suggest, verify_graphs};
 
 use super::evaluate_within;
 
@@ -29,13 +29,13 @@ pub fn verify_models(original: &Model, optimized: &Model, options: &GraphOptions
 }
 
 /// Rules that turn one model into another that computes the same; see [`suggest`]. `scope` holds the declared operators
-/// that the models mention, and `each` is called with the number of differences that are done, and their total.
+/// that the models mention; `each` is called after each difference, and stops the search if it returns `false`.
 ///
 /// ```
 /// use tautomer::{Model, suggest_rules};
 /// let a = Model::from_text("a", "fn main(x: f32[n]) { tanh(max(x, 0.0)) }")?;
 /// let b = Model::from_text("b", "fn main(x: f32[n]) { tanh(relu(x)) }")?;
-/// let found = suggest_rules(&a, &b, &Default::default(), &Default::default(), &Default::default(), &mut |_, _| {});
+/// let found = suggest_rules(&a, &b, &Default::default(), &Default::default(), &Default::default(), &mut |_| true);
 /// assert!(found.unwrap().rules[0].text.contains("max(x, 0) => relu(x)"));
 /// # Ok::<(), tautomer::diag::Diagnostics>(())
 /// ```
@@ -48,7 +48,7 @@ pub fn suggest_rules(
     scope: &Scope,
     graph_options: &GraphOptions<'_>,
     options: &Options,
-    each: &mut dyn FnMut(usize, usize),
+    each: &mut dyn FnMut(&Sought<'_>) -> bool,
 ) -> Result<Suggestions, Unsuggested> {
     let graph_options = GraphOptions {
         machine: Some(&fast),

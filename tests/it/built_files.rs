@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use tautomer::diag::Source;
 use tautomer::lang::{parse_rules_without_examples, parse_targets};
-use tautomer::rule::{library_files, library_set_files, operator_files, target_files};
+use tautomer::rule::{library_files, library_set_files, operator_files, table_files, target_files};
 use tautomer::rule::{shipped_rule_file, shipped_target_file};
 
 #[test]
 fn trees_of_the_build_are_those_of_the_texts() {
     let sets = library_set_files().iter().flat_map(|(_, files)| files);
-    for &(name, text) in library_files().iter().chain(sets).chain(operator_files()) {
+    for &(name, text) in library_files()
+        .iter()
+        .chain(sets)
+        .chain(operator_files())
+        .chain(table_files())
+    {
         let source = Arc::new(Source::new(name, text));
         let file = shipped_rule_file(source.clone()).unwrap();
         let parsed = parse_rules_without_examples(source).unwrap();

@@ -40,6 +40,12 @@ fn fmt_rewrites_or_reports() {
     let piped = run_with(dir.path(), &["fmt", "-", "--from", "taut"], "a+b");
     assert_eq!((piped.code, piped.out.as_str()), (0, "a + b\n"));
     assert_eq!(run(dir.path(), "fmt missing.taut").code, 2);
+    // Targets have a form too.
+    std::fs::write(dir.path().join("a.target"), "target a{extends onnx static}\n").unwrap();
+    assert_eq!(run(dir.path(), "fmt --check a.target").code, 1);
+    assert_eq!(run(dir.path(), "fmt a.target").code, 0);
+    let formatted = std::fs::read_to_string(dir.path().join("a.target")).unwrap();
+    assert_eq!(formatted, "target a {\n  extends onnx\n  static\n}\n");
 }
 
 #[test]

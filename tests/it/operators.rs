@@ -6,9 +6,10 @@ use std::sync::Arc;
 use tautomer::diag::Source;
 use tautomer::formats::onnx::{decode_model, import_in};
 use tautomer::graph::{BuildOptions, Graph, build_program, declare, same_graph, to_program};
+use tautomer::lang::ast::Item;
 use tautomer::lang::{format_program, format_rules, parse_program, parse_rules};
-use tautomer::op::Scope;
-use tautomer::rule::{library_operators, load_rules, operator_files};
+use tautomer::op::{Scope, lookup, table};
+use tautomer::rule::{library_operators, load_rules, operator_files, table_files};
 use tautomer::verify::fingerprint;
 
 use super::command::{folder, run};
@@ -89,6 +90,61 @@ fn operators_that_come_with_the_tool_load_and_are_distinct() {
             assert!(std::ptr::eq(set.operators.declared(name).unwrap(), def), "{name}");
             assert!(!def.doc.is_empty(), "{name}");
         }
+    }
+}
+
+/// Each operator of the table that has a body is declared in one file, is the row of the table, and has an example, which
+/// is computed when the file is loaded.
+#[test]
+fn operators_of_the_table_are_declared_with_examples() {
+    let mut declared = Vec::new();
+    for (name, text) in table_files() {
+        let file = parse_rules(Arc::new(Source::new(*name, *text))).unwrap_or_else(|e| panic!("{}", e.render(false)));
+        let examples: Vec<String> = file
+            .items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Example(example) => Some(example.name.as_str().to_owned()),
+                _ => None,
+            })
+            .collect();
+        let set = load_rules(file).unwrap_or_else(|e| panic!("{}", e.render(false)));
+        for (name, def) in set.operators.iter() {
+            assert!(std::ptr::eq(lookup(name).unwrap(), def), "{name}");
+            assert!(examples.iter().any(|example| example == name), "{name} has no example");
+            declared.push(name.to_owned());
+        }
+    }
+    declared.sort();
+    let mut composite: Vec<&str> = table()
+        .filter(|op| op.composite_body().is_some())
+        .map(|op| op.name)
+        .collect();
+    composite.sort_unstable();
+    assert_eq!(
+        declared, composite,
+        "a file of ops/ is missing in `TABLE` of crates/rule/src/library.rs"
+    );
+}
+
+#[test]
+fn clauses_of_the_table_are_refused_elsewhere() {
+    for (text, message) in [
+        (
+            "operator f(x) { x + x } laws types = float",
+            "a clause for operators of the table alone",
+        ),
+        (
+            "operator f(x) { x + x } also g",
+            "a clause for operators of the table alone",
+        ),
+        (
+            "operator silu(x) { x * sigmoid(x) }",
+            "`silu` is an operator that comes with the tool",
+        ),
+    ] {
+        let problems = declared(text).unwrap_err();
+        assert!(problems[0].contains(message), "{problems:?}");
     }
 }
 

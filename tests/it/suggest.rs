@@ -28,6 +28,35 @@ fn suggested_rules_do_what_the_other_tool_did() {
     assert_eq!(found.matches("clip(").count(), 2, "{found}");
 }
 
+/// A search has a limit, and what it found is on standard output.
+#[test]
+fn a_search_can_be_limited() {
+    let original = "fn main(x: f32[n, 4]) { tanh(max(x, 0.0)) + x * 2.0 * 3.0 }\n";
+    let optimized = "fn main(x: f32[n, 4]) { tanh(relu(x)) + x * 6.0 }\n";
+    let folder = command::folder(&[("a.taut", original), ("b.taut", optimized)]);
+    let all = command::run(folder.path(), "suggest a.taut b.taut");
+    assert_eq!(
+        (all.code, all.out.matches("\nrule ").count()),
+        (0, 2),
+        "{}{}",
+        all.out,
+        all.err
+    );
+    let one = command::run(folder.path(), "suggest a.taut b.taut --limit 1");
+    assert_eq!(
+        (one.code, one.out.matches("\nrule ").count()),
+        (0, 1),
+        "{}{}",
+        one.out,
+        one.err
+    );
+    assert!(all.out.starts_with(&one.out), "{}", one.out);
+    assert!(one.err.contains("1 difference not looked at"), "{}", one.err);
+    let none = command::run(folder.path(), "suggest a.taut b.taut --limit 0");
+    assert_eq!(none.code, 1, "{}", none.err);
+    assert!(none.err.contains("2 differences not looked at"), "{}", none.err);
+}
+
 /// Differences without a rule are listed with the reason, and the answer is no.
 #[test]
 fn what_has_no_rule_is_told() {

@@ -237,6 +237,33 @@ fn operators_of_a_runtime_are_used_there_and_nowhere_else() {
     }
 }
 
+/// What networks have beyond four axes and the operators of the target is written out by the rules of the set `lower`.
+#[test]
+fn networks_are_lowered_to_few_operators_on_four_axes() {
+    for text in [
+        // A shuffle of channels, windows of an image, and keys for groups of queries.
+        "fn main(x: f32[1, 6, 4, 5]) {
+           let u = reshape(relu(x)) {shape = [1, 2, 3, 4, 5]};
+           reshape(transpose(u) {perm = [0, 2, 1, 3, 4]}) {shape = [1, 6, 4, 5]}
+         }",
+        "fn main(x: f32[1, 4, 6, 5]) {
+           let u = reshape(relu(x)) {shape = [1, 2, 2, 2, 3, 5]};
+           reshape(transpose(u) {perm = [0, 1, 3, 2, 4, 5]}) {shape = [4, 6, 5]}
+         }",
+        "fn main(x: f32[1, 2, 3, 4]) {
+           let g = expand(unsqueeze(relu(x)) {axes = [2]}) {shape = [1, 2, 2, 3, 4]};
+           reshape(g) {shape = [1, 4, 3, 4]}
+         }",
+        "fn main(x: f32[4, 3], y: f32[4, 3], i: i64[1, 1, 2, 2]) {
+           let far = x <= y and not is_nan(x) or x >= y + 1.0;
+           reshape(gather(where(far, x, y), i) {axis = 0}) {shape = [4, 3]}
+         }",
+    ] {
+        let result = optimized(text, &named("npu"));
+        assert_eq!(result.illegal(), [], "{text}\n{}", result.model.to_text());
+    }
+}
+
 #[test]
 fn the_operator_set_of_a_target_holds_upwards_and_downwards() {
     let text = "fn main(x: f32[2, 8]) { gelu(x) }";

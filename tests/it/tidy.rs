@@ -7,7 +7,7 @@ use tautomer::rule::{library_files, library_set_files};
 
 /// The crates of the workspace that each crate under `crates/` may use, in order: a crate uses only those above it.
 ///
-/// `op` uses `diag` to suggest names; `graph` builds from syntax trees, so it comes after `lang`; a rule has examples,
+/// `op` uses `diag` to suggest names, and its build script uses `lang` to make rows of declarations; `graph` builds from syntax trees, so it comes after `lang`; a rule has examples,
 /// which are graphs; `rewrite` reads the expressions of rules. `exec` and the formats of models know graphs but not
 /// rules. `src/` combines the stages.
 const CRATES: &[(&str, &[&str])] = &[
@@ -15,7 +15,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("diag", &[]),
     ("lang", &["tensor", "diag"]),
     ("number", &["tensor"]),
-    ("op", &["tensor", "diag", "number"]),
+    ("op", &["tensor", "diag", "lang", "number"]),
     ("graph", &["tensor", "diag", "lang", "op"]),
     ("rule", &["tensor", "diag", "lang", "op", "graph"]),
     ("rewrite", &["tensor", "diag", "lang", "op", "graph", "rule"]),
@@ -246,7 +246,10 @@ fn the_library_never_prints() {
         let prints = ["println!", "eprintln!", "print!", "eprint!", "dbg!"];
         let cli = file.starts_with("src/cli/") || matches!(file.as_str(), "src/main.rs" | "crates/check/src/main.rs");
         if !cli && prints.iter().any(|name| words(&text, name).next().is_some()) {
-            problems.push(format!("{file} prints"));
+            // A build script tells Cargo what it read.
+            if !file.ends_with("/build.rs") || file.contains("/src/") {
+                problems.push(format!("{file} prints"));
+            }
         }
         if !cli && (text.contains("stdout()") || text.contains("stderr()")) {
             problems.push(format!("{file} writes to a standard stream"));

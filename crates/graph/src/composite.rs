@@ -1,58 +1,22 @@
 //! Composite operators: replaces calls by the bodies that define them.
 
-use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::build::Builder;
 use super::declare::{bind_operands, code_of};
 use super::sink::Sink;
 use super::term::{self, Term};
 use super::{Graph, Node, VertexId};
-use tautomer_diag::Source;
 use tautomer_lang::ast::{Block, ExprId, ExprKind, Function, Program};
-use tautomer_lang::parse_program;
 use tautomer_op::{AttrValue, Op, OpDef, OpError, known};
-
-/// The parsed body of a composite operator.
-fn body(def: &'static OpDef) -> Result<&'static Program, OpError> {
-    static BODIES: OnceLock<HashMap<&'static str, Result<Program, String>>> = OnceLock::new();
-    let bodies = BODIES.get_or_init(|| {
-        let composites = tautomer_op::table().filter_map(|op| Some((op.name, op.composite_body()?)));
-        composites
-            .map(|(name, text)| {
-                // Only a named function is an item, and the body of an operator is written without a name.
-                let text = text.trim_start().replacen("fn", "fn body", 1);
-                let source = Arc::new(Source::new(format!("<body of {name}>"), text));
-                (name, parse_program(source).map_err(|problems| problems.render(false)))
-            })
-            .collect()
-    });
-    match bodies.get(def.name) {
-        Some(Ok(program)) => Ok(program),
-        Some(Err(problems)) => Err(OpError::new(format!(
-            "the body of `{}` does not parse: {problems}",
-            def.name
-        ))),
-        None => Err(OpError::new(format!("`{}` has no body", def.name))),
-    }
-}
 
 /// The function that defines a composite operator, with its syntax tree.
 ///
 /// # Errors
 /// If the operator is primitive.
 pub fn composite_function(def: &'static OpDef) -> Result<(&'static Program, &'static Function), OpError> {
-    if let Some(code) = code_of(def) {
-        let function = code.function();
-        let function = function.ok_or_else(|| OpError::new(format!("`{}` has no body", def.name)))?;
-        return Ok((&code.program, function));
-    }
-    let program = body(def)?;
-    let function = program
-        .functions
-        .first()
-        .ok_or_else(|| OpError::new(format!("the body of `{}` is not a function", def.name)))?;
-    Ok((program, function))
+    let found = code_of(def).and_then(|code| Some((&code.program, code.function()?)));
+    found.ok_or_else(|| OpError::new(format!("`{}` has no body", def.name)))
 }
 
 /// The operators used in the body of a composite operator, each once, sorted by name. They include those of branches

@@ -113,7 +113,7 @@ pub struct Workload {
 /// assert_eq!(g.pred(y).as_slice(), [x, x]);
 /// assert_eq!(g.rpo(), vec![x, y]);
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Graph {
     /// Its name; `main` if empty.
     pub name: String,
@@ -124,6 +124,21 @@ pub struct Graph {
     params: Vec<VertexId>,
     outputs: Vec<Output>,
     fresh: u32,
+}
+
+impl Default for Graph {
+    fn default() -> Graph {
+        tautomer_op::types_of_bodies(declare::type_of_body);
+        Graph {
+            name: String::new(),
+            doc: None,
+            vertices: StableDiGraph::default(),
+            inputs: Vec::new(),
+            params: Vec::new(),
+            outputs: Vec::new(),
+            fresh: 0,
+        }
+    }
 }
 
 impl Graph {

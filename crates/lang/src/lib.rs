@@ -20,7 +20,7 @@ mod tests;
 use pest::unicode::{XID_CONTINUE, XID_START};
 
 pub use parse::{parse_outputs, parse_program, parse_rules, parse_rules_without_examples, parse_schema, parse_targets};
-pub use print::{format_expr, format_operator, format_program, format_rules, format_type};
+pub use print::{format_expr, format_operator, format_program, format_rules, format_targets, format_type};
 pub use scan::MAX_NESTING;
 pub use script::{Compat, Script, Statement, is_script, needs_more, parse_script, parse_script_as};
 

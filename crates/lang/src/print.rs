@@ -8,6 +8,7 @@ mod items;
 mod layout;
 mod measure;
 mod operators;
+mod targets;
 #[cfg(test)]
 mod tests;
 
@@ -39,6 +40,22 @@ pub fn format_program(program: &Program) -> String {
 pub fn format_rules(file: &RuleFile) -> String {
     let mut printer = Printer::new(&file.ast, &file.comments);
     printer.rule_file(file);
+    printer.finish()
+}
+
+/// The canonical text of a file of targets.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tautomer_diag::Source;
+/// use tautomer_lang::{format_targets, parse_targets};
+///
+/// let file = parse_targets(Arc::new(Source::new("a.target", "target a{extends onnx static}"))).unwrap();
+/// assert_eq!(format_targets(&file), "target a {\n  extends onnx\n  static\n}\n");
+/// ```
+pub fn format_targets(file: &TargetFile) -> String {
+    let mut printer = Printer::new(&file.ast, &file.comments);
+    printer.target_file(file);
     printer.finish()
 }
 

@@ -59,7 +59,7 @@ pub enum Semantics {
     Primitive(Reference),
     /// It moves elements: where each element of its results comes from.
     Movement(Movement),
-    /// A function in the program language; attributes are in scope by name.
+    /// Defined by a body in the program language: its declaration in canonical form.
     Composite(&'static str),
     /// A function of which nothing is known but that equal calls have equal values.
     Uninterpreted,
@@ -352,9 +352,9 @@ impl OpDef {
         self
     }
 
-    /// Makes it a composite with this body.
-    pub const fn body(mut self, body: &'static str) -> OpDef {
-        self.semantics = Semantics::Composite(body);
+    /// Makes it a composite with this declaration.
+    pub(crate) const fn body(mut self, declaration: &'static str) -> OpDef {
+        self.semantics = Semantics::Composite(declaration);
         self
     }
 
@@ -429,7 +429,7 @@ impl OpDef {
             .unwrap_or(&AttrValue::None)
     }
 
-    /// The body in the program language, if it is a composite.
+    /// The declaration with its body, in canonical form, if a body defines it.
     pub fn composite_body(&self) -> Option<&'static str> {
         match self.semantics {
             Semantics::Composite(body) => Some(body),

@@ -1,136 +1,8 @@
-//! Products and convolutions of small integers with zero points.
+//! Types, normal forms and work of products and convolutions of small integers with zero points.
 
 use super::common::typed;
-use super::quantize::{saturated, wide};
-use super::window::{AUTO_PAD, DILATIONS, PADS, STRIDES};
-use super::{AttrValue, CostRule, Fact, Infer, OpDef, OpError, Operand, conv::GROUP, cost::elements};
+use super::{AttrValue, Fact, Infer, OpError, cost::elements};
 use tautomer_tensor::{DType, Dim, Type};
-
-/// The operators of this family.
-pub(super) const OPS: &[OpDef] = &[
-    OpDef::new(
-        "matmul_integer",
-        "Matrix product in i32 of small integers minus their zero points.",
-    )
-    .operands(&[
-        Operand::one("a"),
-        Operand::one("b"),
-        Operand::optional("a_zero_point"),
-        Operand::optional("b_zero_point"),
-    ])
-    .infer(|call| product(call, 0, 1, DType::I32))
-    .body(
-        "fn (a, b, a_zero_point, b_zero_point) {
-           let ai = cast(a) {to = i32};
-           let bi = cast(b) {to = i32};
-           let x = when not given(a_zero_point) { ai } else {
-             let z = cast(a_zero_point) {to = i32};
-             ai - when z.rank == 1 and a.rank > 1 { unsqueeze(z) {axes = [1]} } else { z }
-           };
-           let y = when given(b_zero_point) { bi - cast(b_zero_point) {to = i32} } else { bi };
-           matmul(x, y)
-         }",
-    )
-    .cost(CostRule::Flops(product_flops))
-    .onnx("MatMulInteger", 10),
-    OpDef::new(
-        "qlinear_matmul",
-        "Matrix product of quantized numbers, with a quantized result.",
-    )
-    .operands(&[
-        Operand::one("a"),
-        Operand::one("a_scale"),
-        Operand::one("a_zero_point"),
-        Operand::one("b"),
-        Operand::one("b_scale"),
-        Operand::one("b_zero_point"),
-        Operand::one("y_scale"),
-        Operand::one("y_zero_point"),
-    ])
-    .infer(|call| product(call, 0, 3, call.tensor(7)?.dtype))
-    .body(concat!(
-        "fn (a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point) {
-           let sum = cast(matmul_integer(a, b, a_zero_point, b_zero_point)) {to = f32};
-           let left = when a_scale.rank == 1 and a.rank > 1 { unsqueeze(a_scale) {axes = [1]} } else { a_scale };
-           let down = when y_scale.rank == 1 and a.rank > 1 { unsqueeze(y_scale) {axes = [1]} } else { y_scale };
-           let zero = when y_zero_point.rank == 1 and a.rank > 1 {
-             unsqueeze(y_zero_point) {axes = [1]}
-           } else { y_zero_point };
-           let scale = left * b_scale / down;\n",
-        wide!("factor", "scale"),
-        "let y = round(sum * factor) + cast(zero) {to = f32};\n",
-        saturated!("y", "y_zero_point.dtype"),
-        "}"
-    ))
-    .cost(CostRule::Flops(product_flops))
-    .onnx("QLinearMatMul", 10),
-    OpDef::new(
-        "conv_integer",
-        "Convolution in i32 of small integers minus their zero points.",
-    )
-    .operands(&[
-        Operand::one("x"),
-        Operand::one("w"),
-        Operand::optional("x_zero_point"),
-        Operand::optional("w_zero_point"),
-    ])
-    .attrs(&[AUTO_PAD, STRIDES, PADS, DILATIONS, GROUP])
-    .infer(|call| conv(call, 0, 1, DType::I32))
-    .canonical(|call, attrs| canonical(call, attrs, 0, 1))
-    // Sums of products of 17-bit numbers are exact in double precision.
-    .body(
-        "fn (x, w, x_zero_point, w_zero_point) {
-           let xd = cast(x) {to = f64};
-           let wd = cast(w) {to = f64};
-           let xz = when not given(x_zero_point) { xd } else {
-             xd - when x_zero_point.rank == 1 {
-               reshape(cast(x_zero_point) {to = f64}) {shape = []}
-             } else { cast(x_zero_point) {to = f64} }
-           };
-           let wz = when not given(w_zero_point) { wd } else {
-             wd - when w_zero_point.rank == 1 {
-               reshape(cast(w_zero_point) {to = f64}) {shape = [-1] ++ [1 for i in range(1, w.rank)]}
-             } else { cast(w_zero_point) {to = f64} }
-           };
-           cast(conv(xz, wz) {
-             auto_pad = auto_pad, strides = strides, pads = pads, dilations = dilations, group = group
-           }) {to = i32}
-         }",
-    )
-    .cost(CostRule::Flops(conv_flops))
-    .onnx("ConvInteger", 10),
-    OpDef::new("qlinear_conv", "Convolution of quantized numbers, with a quantized result.")
-        .operands(&[
-            Operand::one("x"),
-            Operand::one("x_scale"),
-            Operand::one("x_zero_point"),
-            Operand::one("w"),
-            Operand::one("w_scale"),
-            Operand::one("w_zero_point"),
-            Operand::one("y_scale"),
-            Operand::one("y_zero_point"),
-            Operand::optional("b"),
-        ])
-        .attrs(&[AUTO_PAD, STRIDES, PADS, DILATIONS, GROUP])
-        .infer(|call| conv(call, 0, 3, call.tensor(7)?.dtype))
-        .canonical(|call, attrs| canonical(call, attrs, 0, 3))
-        .body(concat!(
-            "fn (x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, b) {
-               let raw = conv_integer(x, w, x_zero_point, w_zero_point) {
-                 auto_pad = auto_pad, strides = strides, pads = pads, dilations = dilations, group = group
-               };
-               let sum = when given(b) { raw + reshape(b) {shape = [-1] ++ [1 for i in range(2, x.rank)]} } else { raw };
-               let each = when w_scale.rank == 1 {
-                 reshape(w_scale) {shape = [-1] ++ [1 for i in range(2, x.rank)]}
-               } else { w_scale };
-               let factor = x_scale * each / y_scale;
-               let y = round(cast(sum) {to = f32} * factor) + cast(y_zero_point) {to = f32};\n",
-            saturated!("y", "y_zero_point.dtype"),
-            "}"
-        ))
-        .cost(CostRule::Flops(conv_flops))
-        .onnx("QLinearConv", 10),
-];
 
 const SMALL: [DType; 2] = [DType::U8, DType::I8];
 
@@ -267,7 +139,7 @@ fn result_elements(result: &Type) -> f64 {
     result.as_tensor().map_or(1.0, |t| elements(t.shape.as_ref()))
 }
 
-fn product_flops(call: &Infer<'_>, result: &Type) -> f64 {
+pub(super) fn product_flops(call: &Infer<'_>, result: &Type) -> f64 {
     let inner = call
         .shape(0)
         .ok()
@@ -276,11 +148,41 @@ fn product_flops(call: &Infer<'_>, result: &Type) -> f64 {
     2.0 * result_elements(result) * inner.unwrap_or(32.0)
 }
 
-fn conv_flops(call: &Infer<'_>, result: &Type) -> f64 {
+pub(super) fn conv_flops(call: &Infer<'_>, result: &Type) -> f64 {
     let weights = if call.def.operands.len() > 4 { 3 } else { 1 };
     let kernel: f64 = match call.shape(weights) {
         Ok(Some(w)) => w.iter().skip(1).map(super::cost::extent).product(),
         _ => 32.0,
     };
     2.0 * result_elements(result) * kernel
+}
+
+/// A product of small integers in i32.
+pub(super) fn infer_product(call: &Infer<'_>) -> Result<Type, OpError> {
+    product(call, 0, 1, DType::I32)
+}
+
+/// A product of quantized numbers: of the type of the last zero point.
+pub(super) fn infer_quantized_product(call: &Infer<'_>) -> Result<Type, OpError> {
+    product(call, 0, 3, call.tensor(7)?.dtype)
+}
+
+/// A convolution of small integers in i32.
+pub(super) fn infer_conv(call: &Infer<'_>) -> Result<Type, OpError> {
+    conv(call, 0, 1, DType::I32)
+}
+
+/// A convolution of quantized numbers: of the type of the last zero point.
+pub(super) fn infer_quantized_conv(call: &Infer<'_>) -> Result<Type, OpError> {
+    conv(call, 0, 3, call.tensor(7)?.dtype)
+}
+
+/// The normal form of the attributes of [`infer_conv`].
+pub(super) fn canonical_conv(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
+    canonical(call, attrs, 0, 1)
+}
+
+/// The normal form of the attributes of [`infer_quantized_conv`].
+pub(super) fn canonical_quantized_conv(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
+    canonical(call, attrs, 0, 3)
 }

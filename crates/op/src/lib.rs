@@ -1,11 +1,13 @@
 //! The operator table: what each operator is called, takes, returns, means and costs.
 //!
-//! An operator is defined once, in the file of its family, as one [`OpDef`]. Parser, printer, importers, rule checker,
+//! An operator is defined once, as one [`OpDef`]: a primitive in the file of its family, and one that a body defines by
+//! its declaration in `ops/`, of which the build script makes a row. Parser, printer, importers, rule checker,
 //! e-graph, verifier and executor read the table; none of them lists operators of its own.
 
 mod attr;
 mod call;
 mod cost;
+mod declarations;
 mod declared;
 mod def;
 mod infer;
@@ -20,6 +22,7 @@ mod along;
 mod attention;
 mod bits;
 mod blocks;
+mod bodies;
 mod branch;
 mod cache;
 mod collection;
@@ -36,6 +39,7 @@ mod index;
 mod integer;
 #[doc(hidden)] // for the other crates of this workspace
 pub mod known;
+mod laws;
 mod layer_norm;
 mod layout;
 mod like;
@@ -90,6 +94,8 @@ pub use tautomer_number::Law;
 #[doc(hidden)]
 pub use attr::{AxisOf, Default, Real};
 #[doc(hidden)]
+pub use bodies::types_of_bodies;
+#[doc(hidden)]
 pub use branch::{always_true, join};
 #[doc(hidden)]
 pub use call::{Normalized, normalize};
@@ -126,15 +132,12 @@ use serde::{Deserialize, Serialize};
 
 use tautomer_tensor::Type;
 
-/// The operators, by family.
+/// The primitive operators, by family, and those that files declare.
 static FAMILIES: &[&[OpDef]] = &[
     elementwise::OPS,
     unary::OPS,
-    elementary::OPS,
     convert::OPS,
-    activation::OPS,
     layout::OPS,
-    like::OPS,
     parts::OPS,
     slice::OPS,
     pad::OPS,
@@ -145,8 +148,6 @@ static FAMILIES: &[&[OpDef]] = &[
     matmul::OPS,
     conv::OPS,
     pool::OPS,
-    norm::OPS,
-    along::OPS,
     softmax::OPS,
     resize::OPS,
     bits::OPS,
@@ -156,13 +157,7 @@ static FAMILIES: &[&[OpDef]] = &[
     taper::OPS,
     text::OPS,
     recurrent::OPS,
-    attention::OPS,
-    rotary::OPS,
     linear_attention::OPS,
-    layer_norm::OPS,
-    loss::OPS,
-    quantize::OPS,
-    integer::OPS,
     order::OPS,
     sample::OPS,
     detect::OPS,
@@ -175,6 +170,7 @@ static FAMILIES: &[&[OpDef]] = &[
     sort::OPS,
     branch::OPS,
     collection::OPS,
+    declarations::ROWS,
 ];
 
 /// Every operator, in table order.

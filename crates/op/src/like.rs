@@ -1,90 +1,10 @@
-//! Operators that take the shape of another operand, and operators on axes named by letters.
+//! Types of operators that take the shape of another operand, and of operators on axes named by letters.
 
 use super::common::typed;
-use super::{AttrDef, AttrKind, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand};
+use super::{Infer, OpError};
 use tautomer_tensor::{DType, Dim, Shape, Type};
 
-const MOVE: CostRule = CostRule::Elementwise(0.0);
-const VIEW: OpTraits = OpTraits::MOVEMENT.and(OpTraits::LINEAR);
-const X: Operand = Operand::one("x");
-const X_TARGET: &[Operand] = &[X, Operand::one("target")];
-
-/// The operators of this family.
-pub(super) const OPS: &[OpDef] = &[
-    OpDef::new(
-        "reshape_like",
-        "The elements in row-major order with the shape of the second operand.",
-    )
-    .operands(X_TARGET)
-    .infer(infer_reshape_like)
-    .body("fn (x, target) { reshape(x) {shape = target.shape, allowzero = true} }")
-    .traits(VIEW)
-    .cost(CostRule::View),
-    OpDef::new("broadcast_to_like", "Broadcasts to the shape of the second operand.")
-        .operands(X_TARGET)
-        .infer(infer_broadcast_to_like)
-        .body("fn (x, target) { expand(x) {shape = target.shape} }")
-        .traits(VIEW)
-        .cost(MOVE),
-    OpDef::new(
-        "collapse_sum_like",
-        "Sums the first operand to the shape of the second: the reverse of broadcasting.",
-    )
-    .operands(X_TARGET)
-    .infer(infer_collapse_sum_like)
-    .body("fn (x, target) { collapse_sum_to(x) {shape = target.shape} }")
-    .traits(OpTraits::REDUCTION.and(OpTraits::LINEAR))
-    .cost(CostRule::PerInput(1.0)),
-    OpDef::new(
-        "collapse_sum_to",
-        "Sums the operand to a shape: the reverse of broadcasting.",
-    )
-    .operands(&[X])
-    .attrs(&[AttrDef::new(
-        "shape",
-        AttrKind::Ints,
-        Default::Required,
-        "the shape of the result",
-    )])
-    .infer(infer_collapse_sum_to)
-    .body(
-        "fn (x) {
-           let s = reduce_sum(x) {
-             axes = [i for i in range(x.rank)
-               if i < x.rank - len(shape) or shape[i + len(shape) - x.rank] == 1],
-             keepdims = true, noop_with_empty_axes = true
-           };
-           reshape(s) {shape = shape, allowzero = true}
-         }",
-    )
-    .traits(OpTraits::REDUCTION.and(OpTraits::LINEAR))
-    .cost(CostRule::PerInput(1.0)),
-    OpDef::new(
-        "layout_transform",
-        "Axes in another order, with a letter for each, as in `NCHW` and `NHWC`.",
-    )
-    .operands(&[X])
-    .attrs(&[
-        AttrDef::new(
-            "src_layout",
-            AttrKind::Str,
-            Default::Required,
-            "the letters of the operand's axes",
-        ),
-        AttrDef::new(
-            "dst_layout",
-            AttrKind::Str,
-            Default::Required,
-            "the same letters in the order of the result",
-        ),
-    ])
-    .infer(infer_layout_transform)
-    .body("fn (x) { transpose(x) {perm = [index(src_layout, c) for c in dst_layout]} }")
-    .traits(VIEW)
-    .cost(MOVE),
-];
-
-fn infer_reshape_like(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(super) fn infer_reshape_like(call: &Infer<'_>) -> Result<Type, OpError> {
     let (x, target) = (call.tensor(0)?, call.tensor(1)?);
     if let (Some(from), Some(to)) = (&x.shape, &target.shape)
         && let (Dim::Const(a), Dim::Const(b)) = (from.size(), to.size())
@@ -122,18 +42,18 @@ fn expect_broadcast(call: &Infer<'_>, small: usize, large: usize) -> Result<(), 
     .and(large))
 }
 
-fn infer_broadcast_to_like(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(super) fn infer_broadcast_to_like(call: &Infer<'_>) -> Result<Type, OpError> {
     expect_broadcast(call, 0, 1)?;
     Ok(typed(call.tensor(0)?.dtype, call.shape(1)?.cloned()))
 }
 
-fn infer_collapse_sum_like(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(super) fn infer_collapse_sum_like(call: &Infer<'_>) -> Result<Type, OpError> {
     let dtype = call.expect_dtype(0, DType::is_number, "a number")?;
     expect_broadcast(call, 1, 0)?;
     Ok(typed(dtype, call.shape(1)?.cloned()))
 }
 
-fn infer_collapse_sum_to(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(super) fn infer_collapse_sum_to(call: &Infer<'_>) -> Result<Type, OpError> {
     let dtype = call.expect_dtype(0, DType::is_number, "a number")?;
     let wanted = call.ints("shape").unwrap_or_default();
     let x = call.tensor(0)?;
@@ -164,7 +84,7 @@ fn places(from: &str, to: &str) -> Result<Vec<usize>, OpError> {
     }
 }
 
-fn infer_layout_transform(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(super) fn infer_layout_transform(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     let (from, to) = (call.text("src_layout"), call.text("dst_layout"));
     let places = places(&from, &to)?;

@@ -5,8 +5,8 @@ use super::elementwise::zip;
 use super::value::shaped;
 use super::window::Positions;
 use super::{
-    AttrDef, AttrKind, AttrValue, AxesRule, AxisOf, Channel, CostRule, Default, Eval, Formula, Infer, OpDef, OpError,
-    OpTraits, Operand, Products, ShapeRule, System, Value,
+    AttrDef, AttrKind, AttrValue, AxesRule, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, OpTraits, Operand,
+    Products, ShapeRule, System, Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Shape, Type};
@@ -60,47 +60,6 @@ pub(super) const OPS: &[OpDef] = &[
     .shapes(ShapeRule::Gemm)
     .axes(AxesRule::Fixed)
     .onnx("Gemm", 7),
-    OpDef::new("dense", "Fully connected layer: `x * transpose(w) + b`.")
-        .aliases(&["linear"])
-        .operands(&[Operand::one("x"), Operand::one("w"), Operand::optional("b")])
-        .infer(infer_dense)
-        .body(
-            "fn (x, w, b) {
-               let y = matmul(x, transpose(w) {perm = [1, 0]});
-               when given(b) { y + b } else { y }
-             }",
-        )
-        .traits(OpTraits::LINEAR)
-        .cost(CostRule::Flops(product_flops)),
-    OpDef::new(
-        "batch_matmul",
-        "`x * transpose(y)` of the last two axes, for each batch.",
-    )
-    .operands(&[Operand::one("x"), Operand::one("y")])
-    .infer(infer_batch_matmul)
-    .body(
-        "fn (x, y) {
-               matmul(x, transpose(y) {perm = range(0, y.rank - 2) ++ [y.rank - 1, y.rank - 2]})
-             }",
-    )
-    .traits(OpTraits::BINARY.and(OpTraits::LINEAR))
-    .cost(CostRule::Flops(product_flops)),
-    OpDef::new("bias_add", "Adds a vector along one axis.")
-        .operands(&[Operand::one("x"), Operand::one("b")])
-        .attrs(&[AttrDef::new(
-            "axis",
-            AttrKind::Axis(AxisOf::Input),
-            Default::Int(1),
-            "the axis of `x` that `b` runs along",
-        )])
-        .infer(infer_bias_add)
-        .body(
-            "fn (x, b) {
-               x + reshape(b) {shape = [b.shape[0]] ++ [1 for i in range(axis + 1, x.rank)]}
-             }",
-        )
-        .traits(OpTraits::BINARY)
-        .shapes(ShapeRule::PerChannel(Channel::Named)),
 ];
 
 fn numbers(call: &Infer<'_>) -> Result<DType, OpError> {
@@ -226,7 +185,7 @@ fn infer_gemm(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(dtype, Some(out)))
 }
 
-fn infer_dense(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(super) fn infer_dense(call: &Infer<'_>) -> Result<Type, OpError> {
     let dtype = numbers(call)?;
     expect_rank(call, 0, |r| r > 0, "at least one axis")?;
     expect_rank(call, 1, |r| r == 2, "two axes")?;
@@ -248,7 +207,7 @@ fn infer_dense(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(dtype, Some(out)))
 }
 
-fn infer_batch_matmul(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(super) fn infer_batch_matmul(call: &Infer<'_>) -> Result<Type, OpError> {
     let dtype = numbers(call)?;
     for i in 0..2 {
         expect_rank(call, i, |r| r >= 2, "at least two axes")?;
@@ -264,7 +223,7 @@ fn infer_batch_matmul(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(dtype, Some(out)))
 }
 
-fn infer_bias_add(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(super) fn infer_bias_add(call: &Infer<'_>) -> Result<Type, OpError> {
     let dtype = numbers(call)?;
     expect_rank(call, 1, |r| r == 1, "one axis")?;
     if let Some(x) = call.shape(0)? {
@@ -276,7 +235,7 @@ fn infer_bias_add(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(dtype, call.shape(0)?.cloned()))
 }
 
-fn product_flops(call: &Infer<'_>, result: &Type) -> f64 {
+pub(super) fn product_flops(call: &Infer<'_>, result: &Type) -> f64 {
     let out = result
         .as_tensor()
         .map_or(1.0, |t| super::cost::elements(t.shape.as_ref()));

@@ -120,28 +120,6 @@ pub(super) const OPS: &[OpDef] = &[
         .cost(CostRule::Flops(flops))
         .shapes(ShapeRule::Windows(LISTS))
         .onnx("LpPool", 2),
-    OpDef::new(
-        "global_average_pool",
-        "The mean over all spatial positions of each channel.",
-    )
-    .aliases(&["global_avg_pool", "global_avg_pool2d"])
-    .operands(X)
-    .infer(infer_global)
-    .body("fn (x) { reduce_mean(x) {axes = range(2, x.rank), keepdims = true} }")
-    .traits(OpTraits::UNARY.and(OpTraits::LINEAR))
-    .cost(CostRule::PerInput(1.0))
-    .onnx("GlobalAveragePool", 1),
-    OpDef::new(
-        "global_max_pool",
-        "The largest element over all spatial positions of each channel.",
-    )
-    .aliases(&["global_max_pool2d"])
-    .operands(X)
-    .infer(infer_global)
-    .body("fn (x) { reduce_max(x) {axes = range(2, x.rank), keepdims = true} }")
-    .traits(OpTraits::UNARY.and(OpTraits::MONOTONE))
-    .cost(CostRule::PerInput(1.0))
-    .onnx("GlobalMaxPool", 1),
 ];
 
 fn expect_rank(call: &Infer<'_>, least: usize) -> Result<(), OpError> {
@@ -221,7 +199,7 @@ fn infer_lp(call: &Infer<'_>) -> Result<Type, OpError> {
     infer_float(call)
 }
 
-fn infer_global(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(super) fn infer_global(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     if call.def.name == "global_average_pool" {
         call.expect_dtype(0, DType::is_float, "a floating-point number")?;

@@ -125,25 +125,6 @@ pub(super) const OPS: &[OpDef] = &[
     .infer(infer_multinomial)
     .reference(reference!(multinomial))
     .formula(Formula::Whole),
-    OpDef::new(
-        "dropout_in_training",
-        "In training, sets elements to zero with probability `ratio` and scales the others to keep the mean; \
-         also returns which elements are kept.",
-    )
-    .operands(&[X, Operand::one("ratio"), Operand::one("training_mode")])
-    .attrs(&[SEED])
-    .infer(infer_dropout)
-    .body(
-        "fn (x, ratio, training_mode) {
-           let share = cast_like(ratio, x);
-           let kept = not(random_uniform_like(x) {seed = seed} < share);
-           let mask = kept || not(training_mode);
-           let rest = where(training_mode, 1.0 - share, 1.0);
-           (where(mask, x / rest, 0.0), mask)
-         }",
-    )
-    .traits(OpTraits::NONDETERMINISTIC)
-    .cost(CostRule::Elementwise(12.0)),
 ];
 
 fn float_type(dtype: DType) -> Result<DType, OpError> {
@@ -178,14 +159,6 @@ fn infer_bernoulli(call: &Infer<'_>) -> Result<Type, OpError> {
         return Err(OpError::new(format!("type {dtype} cannot represent 1")).attr("dtype"));
     }
     Ok(typed(dtype, x.shape.clone()))
-}
-
-fn infer_dropout(call: &Infer<'_>) -> Result<Type, OpError> {
-    call.expect_dtype(0, DType::is_float, "a floating-point number")?;
-    call.expect_dtype(1, DType::is_float, "a floating-point number")?;
-    call.expect_dtype(2, |dtype| dtype == DType::Bool, "a boolean")?;
-    let x = call.tensor(0)?;
-    Ok(Type::Tuple(vec![x.clone().into(), typed(DType::Bool, x.shape.clone())]))
 }
 
 fn infer_multinomial(call: &Infer<'_>) -> Result<Type, OpError> {

@@ -2,112 +2,10 @@
 
 use super::attention::heads;
 use super::common::{typed, unify};
-use super::{AttrDef, AttrKind, CostRule, Default, Infer, OpDef, OpError, Operand};
+use super::{Infer, OpError};
 use tautomer_tensor::{DType, Dim, Type};
 
-/// The operators of this family.
-pub(super) const OPS: &[OpDef] = &[
-    OpDef::new(
-        "rotary_embedding",
-        "Rotates pairs of elements of each head by angles that depend on the position.",
-    )
-    .operands(&[
-        Operand::one("x"),
-        Operand::one("cos_cache"),
-        Operand::one("sin_cache"),
-        Operand::optional("position_ids"),
-    ])
-    .attrs(&[
-        AttrDef::new(
-            "interleaved",
-            AttrKind::Bool,
-            Default::Bool(false),
-            "whether the elements of a pair are neighbours instead of one in each half",
-        ),
-        AttrDef::new(
-            "num_heads",
-            AttrKind::Int,
-            Default::None,
-            "the number of heads of `x` if it has three axes",
-        ),
-        AttrDef::new(
-            "rotary_embedding_dim",
-            AttrKind::Int,
-            Default::Int(0),
-            "the number of elements of a head to rotate; 0 for all",
-        ),
-    ])
-    .infer(infer_rotary)
-    .body(
-        "fn (x, cos_cache, sin_cache, position_ids) {
-           let heads = when x.rank == 4 { transpose(x) {perm = [0, 2, 1, 3]} } else {
-             reshape(x) {shape = [x.shape[0], x.shape[1], num_heads, x.shape[2] / num_heads]}
-           };
-           let r = when rotary_embedding_dim == 0 { heads } else {
-             slice(heads) {starts = [0], ends = [rotary_embedding_dim], axes = [3]}
-           };
-           let c = when given(position_ids) { gather(cos_cache, position_ids) {axis = 0} } else { cos_cache };
-           let s = when given(position_ids) { gather(sin_cache, position_ids) {axis = 0} } else { sin_cache };
-           let cosine = unsqueeze(c) {axes = [2]};
-           let sine = unsqueeze(s) {axes = [2]};
-           let a = when interleaved {
-             slice(r) {starts = [0], ends = [r.shape[3]], axes = [3], steps = [2]}
-           } else {
-             slice(r) {starts = [0], ends = [r.shape[3] / 2], axes = [3]}
-           };
-           let b = when interleaved {
-             slice(r) {starts = [1], ends = [r.shape[3]], axes = [3], steps = [2]}
-           } else {
-             slice(r) {starts = [r.shape[3] / 2], ends = [r.shape[3]], axes = [3]}
-           };
-           let first = cosine * a - sine * b;
-           let second = sine * a + cosine * b;
-           let turned = when interleaved {
-             reshape(concat(unsqueeze(first) {axes = [4]}, unsqueeze(second) {axes = [4]}) {axis = 4}) {shape = r.shape}
-           } else {
-             concat(first, second) {axis = 3}
-           };
-           let y = when rotary_embedding_dim == 0 { turned } else {
-             concat(turned, slice(heads) {starts = [rotary_embedding_dim], ends = [heads.shape[3]], axes = [3]})
-               {axis = 3}
-           };
-           when x.rank == 4 { transpose(y) {perm = [0, 2, 1, 3]} } else { reshape(y) {shape = x.shape} }
-         }",
-    )
-    .cost(CostRule::Elementwise(3.0))
-    .onnx("RotaryEmbedding", 23),
-    OpDef::new(
-        "causal_conv_with_state",
-        "Convolves each channel with its own kernel over past and present positions; also returns the new past.",
-    )
-    .operands(&[
-        Operand::one("x"),
-        Operand::one("weight"),
-        Operand::optional("bias"),
-        Operand::optional("past_state"),
-    ])
-    .attrs(&[AttrDef::new(
-        "activation",
-        AttrKind::OneOf(&["none", "silu", "swish"]),
-        Default::Str("none"),
-        "the activation applied to the result; silu and swish are the same",
-    )])
-    .infer(infer_causal_conv)
-    .body(
-        "fn (x, weight, bias, past_state) {
-           let all = when given(past_state) { concat(past_state, x) {axis = 2} } else {
-             pad(x) {pads = [weight.shape[2] - 1, 0], axes = [2]}
-           };
-           let y = conv(all, weight, bias) {group = x.shape[1]};
-           let state = slice(all) {starts = [x.shape[2]], ends = [x.shape[2] + weight.shape[2] - 1], axes = [2]};
-           (when activation == \"none\" { y } else { y * sigmoid(y) }, state)
-         }",
-    )
-    .cost(CostRule::Elementwise(8.0))
-    .onnx("CausalConvWithState", 27),
-];
-
-fn infer_rotary(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(super) fn infer_rotary(call: &Infer<'_>) -> Result<Type, OpError> {
     call.expect_dtype(0, DType::is_float, "a floating-point number")?;
     let given = call.optional(3)?.is_some();
     if given {
@@ -157,7 +55,7 @@ fn infer_rotary(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(call.tensor(0)?.clone().into())
 }
 
-fn infer_causal_conv(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(super) fn infer_causal_conv(call: &Infer<'_>) -> Result<Type, OpError> {
     let dtype = call.expect_dtype(0, DType::is_float, "a floating-point number")?;
     for at in 1..4 {
         if call.optional(at)?.is_some() {

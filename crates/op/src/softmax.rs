@@ -3,8 +3,8 @@
 use super::common::{Out, flat};
 use super::value::shaped;
 use super::{
-    AttrDef, AttrKind, AxesRule, AxisOf, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, OpTraits, Operand,
-    System, Value,
+    AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, OpTraits, Operand, System,
+    Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Type};
@@ -18,50 +18,20 @@ const AXIS: &[AttrDef] = &[AttrDef::new(
 )];
 
 /// The operators of this family.
-pub(super) const OPS: &[OpDef] = &[
-    OpDef::new("softmax", "`exp(x)` divided by its sum along an axis.")
-        .operands(X)
-        .attrs(AXIS)
-        .infer(infer)
-        .body(
-            "fn (x) {
-               let e = exp(x - reduce_max(x) {axes = [axis], keepdims = true});
-               e / reduce_sum(e) {axes = [axis], keepdims = true}
-             }",
-        )
-        .traits(OpTraits::UNARY)
-        .cost(CostRule::Elementwise(16.0))
-        .axes(AxesRule::Along)
-        .onnx("Softmax", 13),
-    OpDef::new("log_softmax", "The logarithm of `softmax`.")
-        .operands(X)
-        .attrs(AXIS)
-        .infer(infer)
-        .body(
-            "fn (x) {
-               let d = x - reduce_max(x) {axes = [axis], keepdims = true};
-               d - log(reduce_sum(exp(d)) {axes = [axis], keepdims = true})
-             }",
-        )
-        .traits(OpTraits::UNARY)
-        .cost(CostRule::Elementwise(16.0))
-        .axes(AxesRule::Along)
-        .onnx("LogSoftmax", 13),
-    OpDef::new(
-        "hardmax",
-        "1 at the first of the largest elements along an axis, else 0.",
-    )
-    .operands(X)
-    .attrs(AXIS)
-    .infer(infer)
-    .reference(reference!(hardmax))
-    .formula(Formula::Whole)
-    .traits(OpTraits::UNARY)
-    .cost(CostRule::Elementwise(1.0))
-    .onnx("Hardmax", 13),
-];
+pub(super) const OPS: &[OpDef] = &[OpDef::new(
+    "hardmax",
+    "1 at the first of the largest elements along an axis, else 0.",
+)
+.operands(X)
+.attrs(AXIS)
+.infer(infer)
+.reference(reference!(hardmax))
+.formula(Formula::Whole)
+.traits(OpTraits::UNARY)
+.cost(CostRule::Elementwise(1.0))
+.onnx("Hardmax", 13)];
 
-fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     call.expect_dtype(0, DType::is_float, "a floating-point number")?;
     let x = call.tensor(0)?;
     if let Some(rank) = x.rank() {

@@ -22,7 +22,12 @@ pub(super) const OPS: &[OpDef] = &[
     )
     .operands(&[X])
     .attrs(&[
-        AttrDef::new("offset", AttrKind::Int, Default::Int(0), "offset to the right of the main diagonal"),
+        AttrDef::new(
+            "offset",
+            AttrKind::Int,
+            Default::Int(0),
+            "offset to the right of the main diagonal",
+        ),
         dim("dim1", 0, "the row axis"),
         dim("dim2", 1, "the column axis"),
     ])
@@ -37,9 +42,24 @@ pub(super) const OPS: &[OpDef] = &[
     )
     .operands(&[X])
     .attrs(&[
-        AttrDef::new("axis", AttrKind::Axis(AxisOf::Input), Default::Required, "the axis to slide along"),
-        AttrDef::new("size", AttrKind::Int, Default::Required, "the number of elements in a window"),
-        AttrDef::new("step", AttrKind::Int, Default::Int(1), "the step from one window to the next"),
+        AttrDef::new(
+            "axis",
+            AttrKind::Axis(AxisOf::Input),
+            Default::Required,
+            "the axis to slide along",
+        ),
+        AttrDef::new(
+            "size",
+            AttrKind::Int,
+            Default::Required,
+            "the number of elements in a window",
+        ),
+        AttrDef::new(
+            "step",
+            AttrKind::Int,
+            Default::Int(1),
+            "the step from one window to the next",
+        ),
     ])
     .infer(infer_unfold)
     .movement(unfold)
@@ -69,54 +89,6 @@ pub(super) const OPS: &[OpDef] = &[
     .movement(roll)
     .traits(VIEW)
     .cost(MOVE),
-    OpDef::new("dice", "The block of a given begin and size; it must lie inside the tensor.")
-        .operands(&[X])
-        .attrs(&[
-            AttrDef::new("begin", AttrKind::Ints, Default::Required, "the first position along each axis"),
-            AttrDef::new("size", AttrKind::Ints, Default::Required, "elements along each axis; -1 for all remaining"),
-        ])
-        .infer(infer_dice)
-        .canonical(canonical_dice)
-        .body(
-            "fn (x) {
-               slice(x) {
-                 starts = begin,
-                 ends = [begin[i] + size[i] + max([0, 0 - size[i]]) * (x.shape[i] + 1 - begin[i]) for i in range(x.rank)],
-                 axes = range(x.rank)
-               }
-             }",
-        )
-        .traits(VIEW)
-        .cost(MOVE),
-    OpDef::new("channel_shuffle", "Interleaves groups of channels: the first of each group, then the second.")
-        .operands(&[X])
-        .attrs(&[AttrDef::new("groups", AttrKind::Int, Default::Required, "the number of groups of channels")])
-        .infer(infer_shuffle)
-        .body(
-            "fn (x) {
-               let u = reshape(x) {shape = [x.shape[0], groups, x.shape[1] / groups] ++ x.shape[2..], allowzero = true};
-               reshape(transpose(u) {perm = [0, 2, 1] ++ range(3, x.rank + 1)}) {shape = x.shape, allowzero = true}
-             }",
-        )
-        .traits(VIEW)
-        .cost(MOVE),
-    OpDef::new(
-        "tensordot",
-        "Contracts the last axes of one tensor with the first axes of another: a sum of products.",
-    )
-    .operands(&[X, Operand::one("y")])
-    .attrs(&[AttrDef::new("axes", AttrKind::Int, Default::Int(1), "the number of axes to contract")])
-    .infer(infer_tensordot)
-    .body(
-        "fn (x, y) {
-           let k = [prod(y.shape[..axes])];
-           let a = reshape(x) {shape = [prod(x.shape[..x.rank - axes])] ++ k, allowzero = true};
-           let b = reshape(y) {shape = k ++ [prod(y.shape[axes..])], allowzero = true};
-           reshape(matmul(a, b)) {shape = x.shape[..x.rank - axes] ++ y.shape[axes..], allowzero = true}
-         }",
-    )
-    .traits(OpTraits::BINARY.and(OpTraits::LINEAR))
-    .cost(CostRule::Flops(tensordot_flops)),
 ];
 
 fn known(call: &Infer<'_>, name: &str) -> Result<i64, OpError> {
@@ -368,7 +340,7 @@ fn block(call: &Infer<'_>, shape: &Shape) -> Result<Vec<(Dim, Dim)>, OpError> {
     Ok(out)
 }
 
-fn infer_dice(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(super) fn infer_dice(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     let out = match &x.shape {
         Some(shape) => Some(block(call, shape)?.into_iter().map(|(_, size)| size).collect()),
@@ -378,7 +350,7 @@ fn infer_dice(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 /// Writes out sizes as far as the dimensions are known.
-fn canonical_dice(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
+pub(super) fn canonical_dice(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if let Some(shape) = call.shape(0)? {
         let written = |(_, size): (Dim, Dim)| if size.has_unknown() { Dim::Const(-1) } else { size };
         let sizes = block(call, shape)?.into_iter().map(written).collect();
@@ -387,7 +359,7 @@ fn canonical_dice(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpErr
     Ok(())
 }
 
-fn infer_shuffle(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(super) fn infer_shuffle(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     let groups = known(call, "groups")?;
     if groups < 1 {
@@ -410,7 +382,7 @@ fn infer_shuffle(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(x.clone().into())
 }
 
-fn infer_tensordot(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(super) fn infer_tensordot(call: &Infer<'_>) -> Result<Type, OpError> {
     let dtype = call.same_dtype(0, 1)?;
     call.expect_dtype(0, |d| d.is_number(), "a number")?;
     let axes = known(call, "axes")?;
@@ -434,7 +406,7 @@ fn infer_tensordot(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 /// Two operations for each product.
-fn tensordot_flops(call: &Infer<'_>, result: &Type) -> f64 {
+pub(super) fn tensordot_flops(call: &Infer<'_>, result: &Type) -> f64 {
     let size = |shape: Option<&Shape>| super::cost::elements(shape);
     let contracted = call
         .const_int("axes")

@@ -6,7 +6,7 @@ use super::Rule;
 use super::check::{load_checked_rules, load_checked_rules_in};
 use tautomer_diag::{Diagnostics, Source};
 use tautomer_graph::declaration;
-use tautomer_lang::ast::{ExprKind, LetNames};
+use tautomer_lang::ast::{ExprKind, LetNames, OperatorDecl};
 use tautomer_lang::{format_expr, parse_rules};
 use tautomer_op::{AttrKind, OpDef, OperandKind, Scope, table};
 
@@ -35,23 +35,44 @@ pub fn composite_rules() -> Result<&'static [Arc<Rule>], &'static Diagnostics> {
 }
 
 fn rule_text(def: &'static OpDef) -> Option<String> {
-    let body = def.composite_body()?;
-    let fixed = def.operands.iter().all(|o| o.kind == OperandKind::One);
-    let pattern = !["when", "for ", ".shape", ".rank"]
-        .iter()
-        .any(|word| body.contains(word));
-    if !def.attrs.is_empty() || !fixed || !pattern {
+    if !def.attrs.is_empty() || def.operands.iter().any(|o| o.kind != OperandKind::One) {
         return None;
     }
-    let (head, rest) = body.split_once('{')?;
-    let inner = rest.trim_end().strip_suffix('}')?.trim();
-    let operands = head.split_once('(')?.1.split_once(')')?.0.trim();
+    let pattern = pattern(declaration(def)?)?;
+    let operands: Vec<&str> = def.operands.iter().map(|o| o.name).collect();
+    let operands = operands.join(", ");
     Some(format!(
-        "/// {}\nrule {}-written-out({operands}) {{ {inner} => {}({operands}) numerics real }}\n",
+        "/// {}\nrule {}-written-out({operands}) {{ {pattern} => {}({operands}) numerics real }}\n",
         def.doc,
         def.name.replace('_', "-"),
         def.name
     ))
+}
+
+/// The body of a declaration, if it is a pattern: it does not depend on types, and has one result.
+fn pattern(decl: &OperatorDecl) -> Option<String> {
+    let body = decl.body.as_ref()?;
+    let plain = decl.ast.iter().all(|(_, expr)| {
+        !matches!(
+            expr.kind,
+            ExprKind::When { .. } | ExprKind::If { .. } | ExprKind::Comprehension { .. } | ExprKind::Field { .. }
+        )
+    });
+    // A tuple is a pattern of several results, all of which would have to be there.
+    if !plain || matches!(decl.ast.kind(body.result), ExprKind::Tuple(_)) {
+        return None;
+    }
+    let mut out = String::new();
+    for item in &body.lets {
+        let LetNames::One(name) = &item.names else { return None };
+        out.push_str(&format!(
+            "let {} = {};\n",
+            name.name,
+            format_expr(&decl.ast, item.value)
+        ));
+    }
+    out.push_str(&format_expr(&decl.ast, body.result));
+    Some(out)
 }
 
 /// A rule for each declared operator of `scope` whose body is a pattern: what the body computes becomes a call of the
@@ -97,34 +118,13 @@ pub fn is_body(source: &Source) -> bool {
 }
 
 fn recognition_text(def: &'static OpDef) -> Option<String> {
-    let decl = declaration(def)?;
-    let body = decl.body.as_ref()?;
     if def.operands.iter().any(|o| o.kind != OperandKind::One) || def.attrs.iter().any(|a| a.kind != AttrKind::Float) {
         return None;
     }
-    let plain = decl.ast.iter().all(|(_, expr)| {
-        !matches!(
-            expr.kind,
-            ExprKind::When { .. } | ExprKind::If { .. } | ExprKind::Comprehension { .. } | ExprKind::Field { .. }
-        )
-    });
-    // A tuple is a pattern of several results, all of which would have to be there.
-    if !plain || matches!(decl.ast.kind(body.result), ExprKind::Tuple(_)) {
-        return None;
-    }
+    let pattern = pattern(declaration(def)?)?;
     let mut params: Vec<String> = def.operands.iter().map(|o| o.name.to_owned()).collect();
     let operands = params.join(", ");
     params.extend(def.attrs.iter().map(|a| format!("{}: const", a.name)));
-    let mut pattern = String::new();
-    for item in &body.lets {
-        let LetNames::One(name) = &item.names else { return None };
-        pattern.push_str(&format!(
-            "let {} = {};\n",
-            name.name,
-            format_expr(&decl.ast, item.value)
-        ));
-    }
-    pattern.push_str(&format_expr(&decl.ast, body.result));
     let attrs: Vec<String> = def.attrs.iter().map(|a| format!("{0} = value({0})", a.name)).collect();
     let attrs = match attrs.is_empty() {
         true => String::new(),

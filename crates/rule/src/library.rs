@@ -77,17 +77,40 @@ static SETS: LazyLock<Vec<(&str, Vec<NamedText>)>> = LazyLock::new(|| {
         shipped!("rules/onnxruntime/matmul.rules"),
         shipped!("rules/onnxruntime/quantize.rules"),
     ];
+    let lower = vec![shipped!("rules/lower/npu.rules")];
     let columns = vec![shipped!("rules/columns.rules")];
     vec![
         ("gsl", gsl),
         ("taso", taso),
         ("onnxruntime", onnxruntime),
+        ("lower", lower),
         ("columns", columns),
     ]
 });
 
-/// The operators that are declared in files that come with the tool.
+/// The operators of other runtimes that are declared in files that come with the tool.
 static OPERATORS: LazyLock<Vec<NamedText>> = LazyLock::new(|| vec![shipped!("ops/onnxruntime.ops")]);
+
+/// The operators of the table that have bodies. The build script of `op` makes rows of these files; nothing reads them
+/// when a program starts.
+static TABLE: LazyLock<Vec<NamedText>> = LazyLock::new(|| {
+    vec![
+        shipped!("ops/activation.ops"),
+        shipped!("ops/along.ops"),
+        shipped!("ops/attention.ops"),
+        shipped!("ops/elementary.ops"),
+        shipped!("ops/integer.ops"),
+        shipped!("ops/like.ops"),
+        shipped!("ops/loss.ops"),
+        shipped!("ops/matmul.ops"),
+        shipped!("ops/norm.ops"),
+        shipped!("ops/pool.ops"),
+        shipped!("ops/quantize.ops"),
+        shipped!("ops/random.ops"),
+        shipped!("ops/softmax.ops"),
+        shipped!("ops/strided.ops"),
+    ]
+});
 
 /// The targets that come with the tool, one in each file, each after those that it extends.
 static TARGETS: LazyLock<Vec<NamedText>> = LazyLock::new(|| {
@@ -149,9 +172,14 @@ pub fn target_files() -> &'static [NamedText] {
     &TARGETS
 }
 
-/// Names and texts of the files with operators that are built in.
+/// Names and texts of the files with operators of other runtimes that are built in.
 pub fn operator_files() -> &'static [NamedText] {
     &OPERATORS
+}
+
+/// Names and texts of the files with the operators of the table that have bodies.
+pub fn table_files() -> &'static [NamedText] {
+    &TABLE
 }
 
 /// The operators that come with the tool besides those of the table: any text may mention them by their quoted names.

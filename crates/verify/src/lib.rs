@@ -47,7 +47,7 @@ pub use self::graphs::{
     Difference, Differs, Options as GraphOptions, Proof, Report as GraphReport, Verdict as GraphVerdict, verify_graphs,
 };
 pub use self::rule::{instances, verify, verify_all};
-pub use self::suggest::{Left, Suggestion, Suggestions, Unsuggested, suggest};
+pub use self::suggest::{Left, Sought, Suggestion, Suggestions, Unsuggested, suggest};
 pub use self::verdict::certificate::{CERTIFICATE_HEAD, certificate};
 pub use self::verdict::level::Level;
 pub use self::verdict::lock::{Entry, Lock};

@@ -1,9 +1,13 @@
 //! The body of a declared operator as a function.
 
 use std::any::Any;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
+use tautomer_diag::Source;
 use tautomer_lang::ast::{Function, Mark, OperatorDecl, Param, ParamClass, Program};
-use tautomer_op::{AttrDef, AttrValue, OpDef, Operand, OperandKind};
+use tautomer_lang::parse_program;
+use tautomer_op::{AttrDef, AttrValue, OpDef, Operand, OperandKind, Scope, table};
 use tautomer_tensor::Type;
 
 use super::{Code, synthetic};
@@ -11,10 +15,38 @@ use crate::build::Builder;
 use crate::sink::Sink;
 use crate::term::{self, Term};
 
-/// What is kept with a declared operator.
+/// What is kept with an operator that has a declaration.
 pub(crate) fn code_of(def: &OpDef) -> Option<&'static Code> {
-    let code: &'static dyn Any = def.declared?.code;
-    code.downcast_ref()
+    match def.declared {
+        Some(declared) => {
+            let code: &'static dyn Any = declared.code;
+            code.downcast_ref()
+        }
+        None => of_table(def),
+    }
+}
+
+/// The declaration of an operator of the table, which is read when it is first needed.
+fn of_table(def: &OpDef) -> Option<&'static Code> {
+    static READ: OnceLock<HashMap<&'static str, OnceLock<Option<Code>>>> = OnceLock::new();
+    def.composite_body()?;
+    let read = READ.get_or_init(|| {
+        let composites = table().filter(|op| op.composite_body().is_some());
+        composites.map(|op| (op.name, OnceLock::new())).collect()
+    });
+    let code = read.get(def.name)?.get_or_init(|| {
+        let text = def.composite_body()?;
+        let source = Source::new(format!("<declaration of {}>", def.name), text);
+        // The build script read the same text, so it has no problems.
+        let parsed = parse_program(Arc::new(source)).ok()?;
+        let decl = parsed.operators.into_iter().next()?;
+        Some(Code {
+            program: program(&decl),
+            decl,
+            scope: Scope::default(),
+        })
+    });
+    code.as_ref()
 }
 
 /// The expressions of a declaration, and its body as the only function.

@@ -6,7 +6,7 @@ use tautomer_diag::{Diagnostic, Diagnostics, Span};
 use tautomer_lang::ast::{Dims, ExprKind, Mark, OperatorDecl, TypeKind};
 use tautomer_op::{AttrDef, CostRule, DeclaredResult, ForeignName, OpDef, OpTraits, Operand, OperandKind, Scope};
 
-use super::{infer, is_taken};
+use super::{infer, is_of_table, is_taken};
 use crate::term::term_function;
 
 mod attrs;
@@ -45,6 +45,7 @@ pub(super) fn check(
         problems: Diagnostics::new(),
     };
     checker.name();
+    checker.no_laws();
     checker.distinct_names();
     let operands = checker.operands();
     let attrs: Vec<AttrDef> = decl.attrs.iter().filter_map(|attr| checker.attr(attr)).collect();
@@ -53,7 +54,8 @@ pub(super) fn check(
     let traits = checker.traits();
     let cost = checker.cost();
     let calls = checker.calls(visible, later);
-    if checker.problems.is_empty() && thorough {
+    // Properties of operators of the table are tested with them, and what their bodies apply to is what their laws say.
+    if checker.problems.is_empty() && thorough && is_of_table(decl).is_none() {
         checker.traits_of_body();
         let tried = body::check(decl, &operands, &attrs, visible);
         checker.problems.extend(tried);
@@ -101,6 +103,8 @@ impl Checker<'_> {
             } else if name.starts_with("ai.onnx::") {
                 self.problems.push(standard(name).label(span, ""));
             }
+        } else if is_of_table(decl).is_some() {
+            // The file of the table itself.
         } else if is_taken(name) || term_function(name).is_some() {
             let what = match is_taken(name) {
                 true => format!("`{name}` is an operator that comes with the tool"),
@@ -110,6 +114,21 @@ impl Checker<'_> {
                 Diagnostic::error("T0105", what)
                     .label(span, "declared again here")
                     .help(format!("choose another name, such as `my_{name}`")),
+            );
+        }
+    }
+
+    /// What Rust knows about an operator is known of those of the table alone.
+    fn no_laws(&mut self) {
+        let decl = self.decl;
+        let first = decl.also.first().or(decl.laws.first().map(|law| &law.name));
+        if let Some(first) = first
+            && is_of_table(decl).is_none()
+        {
+            self.problems.push(
+                invalid("a clause for operators of the table alone")
+                    .label(first.span, "")
+                    .help("leave out `also` and `laws`: an operator of your own has one name, and its types are those of its body"),
             );
         }
     }
@@ -253,6 +272,9 @@ impl Checker<'_> {
                 version: FIRST_VERSION,
             });
         };
+        if is_of_table(decl).is_some() {
+            return None;
+        }
         if matches!(&*clause.domain, "" | "ai.onnx") {
             self.problems.push(standard(&clause.name).label(clause.span, ""));
             return None;

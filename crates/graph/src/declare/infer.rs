@@ -14,7 +14,7 @@ use crate::build::Builder;
 use crate::{Graph, Node, VertexId};
 
 /// The type of a call.
-pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
+pub(crate) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     let Some(code) = code_of(call.def) else {
         return Err(OpError::new("this operator has no declaration"));
     };

@@ -17,6 +17,7 @@ use tautomer_op::{Declared, OpDef, Scope, Semantics, lookup};
 
 pub(crate) use body::{bind_operands, code_of};
 use check::Checked;
+pub(crate) use infer::infer as type_of_body;
 
 /// What is kept with the definition of a declared operator.
 pub(crate) struct Code {
@@ -94,7 +95,7 @@ fn declare_as<'a>(
             }
         };
         problems.extend(checked.warnings.iter().cloned());
-        let def = intern(decl, checked, &visible);
+        let def = is_of_table(decl).unwrap_or_else(|| intern(decl, checked, &visible));
         if let Some(before) = outer.declared(name)
             && !std::ptr::eq(before, def)
         {
@@ -145,7 +146,7 @@ pub(crate) fn declarations_of(def: &'static OpDef, out: &mut Vec<&'static OpDef>
     }
 }
 
-/// The declaration of a declared operator.
+/// The declaration of an operator, unless it is a primitive of the table.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -157,6 +158,7 @@ pub(crate) fn declarations_of(def: &'static OpDef, out: &mut Vec<&'static OpDef>
 /// let program = parse_program(Arc::new(Source::new("a.taut", "operator twice(x) { x + x }"))).unwrap();
 /// let (scope, _) = declare(&program.operators, &Scope::default());
 /// assert_eq!(declaration(scope.declared("twice").unwrap()).unwrap().name.as_str(), "twice");
+/// assert_eq!(declaration(lookup("silu").unwrap()).unwrap().operands.len(), 1);
 /// assert!(declaration(lookup("relu").unwrap()).is_none());
 /// ```
 pub fn declaration(def: &OpDef) -> Option<&'static OperatorDecl> {
@@ -171,6 +173,9 @@ fn intern(decl: &OperatorDecl, checked: Checked, visible: &Scope) -> &'static Op
     static INTERNED: Mutex<Option<HashMap<Key, &'static OpDef>>> = Mutex::new(None);
     let mut plain = decl.clone();
     plain.doc = None;
+    for attr in &mut plain.attrs {
+        attr.doc = None;
+    }
     let text = format_operator(&plain);
     let address = |def: &&'static OpDef| std::ptr::from_ref::<OpDef>(def).addr();
     let key = (text.clone(), checked.calls.iter().map(address).collect());
@@ -216,6 +221,15 @@ fn intern(decl: &OperatorDecl, checked: Checked, visible: &Scope) -> &'static Op
     let def: &'static OpDef = Box::leak(Box::new(def));
     interned.insert(key, def);
     def
+}
+
+/// The operator of the table whose declaration this is.
+fn is_of_table(decl: &OperatorDecl) -> Option<&'static OpDef> {
+    let def = lookup(decl.name.as_str()).filter(|_| !decl.quoted)?;
+    let known = def.composite_body()?;
+    let mut plain = decl.clone();
+    plain.doc = None;
+    (format_operator(&plain) == known).then_some(def)
 }
 
 /// True for names that a declaration may not take, since the table has them.

@@ -94,6 +94,10 @@ pub struct OperatorDecl {
     pub traits: Vec<Ident>,
     /// `cost elementwise(10)`
     pub cost: Option<CostClause>,
+    /// `also batch_norm`: other names.
+    pub also: Vec<Ident>,
+    /// `laws types = like_first`: what is known about it besides its body.
+    pub laws: Vec<LawDecl>,
     /// Its span.
     pub span: Span,
 }
@@ -129,9 +133,20 @@ pub struct OperandDecl {
     pub span: Span,
 }
 
+/// A law of an operator that comes with the tool: `types = like_first`, `unpacks`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LawDecl {
+    /// What it says something about.
+    pub name: Ident,
+    /// What it says, unless the name says it all.
+    pub value: Option<Ident>,
+}
+
 /// An attribute of a declared operator: `epsilon: float = 1e-5`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttrDecl {
+    /// The doc comment, its lines joined.
+    pub doc: Option<String>,
     /// Its name.
     pub name: Ident,
     /// The values it accepts.

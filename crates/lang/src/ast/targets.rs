@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tautomer_diag::Span;
 
-use super::{Ast, ExprId, Ident};
+use super::{Ast, Comment, ExprId, Ident};
 
 /// A file of targets.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -14,6 +14,8 @@ pub struct TargetFile {
     pub ast: Arc<Ast>,
     /// The targets, in order.
     pub targets: Vec<TargetDecl>,
+    /// Comments that are not documentation.
+    pub comments: Vec<Comment>,
 }
 
 /// `target npu { only conv, relu }`

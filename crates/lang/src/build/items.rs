@@ -185,7 +185,7 @@ impl<'s> Builder<'s> {
         )
     }
 
-    fn remaining_comments(&mut self) -> Vec<Comment> {
+    pub(super) fn remaining_comments(&mut self) -> Vec<Comment> {
         let comments = std::mem::take(&mut self.comments);
         comments
             .into_iter()

@@ -39,6 +39,8 @@ impl<'s> Builder<'s> {
             conditions: Vec::new(),
             traits: Vec::new(),
             cost: None,
+            also: Vec::new(),
+            laws: Vec::new(),
             span,
         };
         for part in pair.into_inner() {
@@ -63,6 +65,14 @@ impl<'s> Builder<'s> {
                     let names = part.into_inner().filter(|part| part.as_rule() == Rule::item_name);
                     out.traits.extend(names.map(|part| self.ident(&part)));
                 }
+                Rule::also_clause => {
+                    let names = part.into_inner().filter(|part| part.as_rule() == Rule::name);
+                    out.also.extend(names.map(|part| self.ident(&part)));
+                }
+                Rule::laws_clause => {
+                    let laws = part.into_inner().filter(|part| part.as_rule() == Rule::law);
+                    out.laws.extend(laws.filter_map(|part| self.law(part)));
+                }
                 Rule::onnx_clause => {
                     let clause = self.onnx_clause(part);
                     if let (Some(before), Some(clause)) = (&out.onnx, &clause) {
@@ -81,6 +91,15 @@ impl<'s> Builder<'s> {
             }
         }
         Some(out)
+    }
+
+    fn law(&mut self, pair: Pair<'s>) -> Option<LawDecl> {
+        let mut words = pair.into_inner().filter(|part| part.as_rule() == Rule::label);
+        let (name, value) = (words.next()?, words.next());
+        Some(LawDecl {
+            name: self.ident(&name),
+            value: value.map(|value| self.ident(&value)),
+        })
     }
 
     fn op_operand(&mut self, pair: Pair<'s>) -> Option<OperandDecl> {
@@ -104,6 +123,7 @@ impl<'s> Builder<'s> {
 
     fn op_attr(&mut self, pair: Pair<'s>) -> Option<AttrDecl> {
         let span = self.span(&pair);
+        let doc = self.doc(span.start);
         let (mut name, mut kind, mut optional, mut default) = (None, None, false, None);
         for part in pair.into_inner() {
             let at = self.span(&part);
@@ -120,6 +140,7 @@ impl<'s> Builder<'s> {
             }
         }
         Some(AttrDecl {
+            doc,
             name: name?,
             kind: kind?,
             optional,

@@ -18,7 +18,9 @@ impl<'s> Builder<'s> {
                 targets.extend(self.target(part));
             }
         }
+        let comments = self.remaining_comments();
         self.problems.into_result(TargetFile {
+            comments,
             ast: Arc::new(self.ast),
             targets,
         })

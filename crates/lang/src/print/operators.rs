@@ -69,14 +69,19 @@ impl<'a> Printer<'a> {
         };
         let attrs: Vec<String> = operator.attrs.iter().map(attr).collect();
         let line = format!(" {{{}}}", attrs.join(", "));
-        if self.fits(line.chars().count() as u32 + 2) {
+        let documented = operator.attrs.iter().any(|attr| attr.doc.is_some());
+        if !documented && self.fits(line.chars().count() as u32 + 2) {
             self.text(&line);
             return;
         }
         self.text(" {");
-        for attr in attrs {
+        for (text, attr) in attrs.iter().zip(&operator.attrs) {
+            for line in attr.doc.iter().flat_map(|doc| doc.split('\n')) {
+                self.line(2);
+                self.text(format!("/// {line}").trim_end());
+            }
             self.line(2);
-            self.text(&format!("{attr},"));
+            self.text(&format!("{text},"));
         }
         self.line(0);
         self.text("}");
@@ -104,6 +109,11 @@ impl<'a> Printer<'a> {
     }
 
     fn op_clauses(&mut self, operator: &OperatorDecl) {
+        if !operator.also.is_empty() {
+            let names: Vec<&str> = operator.also.iter().map(Ident::as_str).collect();
+            self.start_line(2);
+            self.text(&format!("also {}", names.join(", ")));
+        }
         if let Some(onnx) = &operator.onnx {
             let name = match super::super::is_name(&onnx.name) {
                 true => onnx.name.to_string(),
@@ -130,6 +140,15 @@ impl<'a> Printer<'a> {
                 cost.rule.as_str(),
                 operations.unwrap_or_default()
             ));
+        }
+        if !operator.laws.is_empty() {
+            let law = |law: &LawDecl| match &law.value {
+                Some(value) => format!("{} = {}", law.name.as_str(), value.as_str()),
+                None => law.name.as_str().to_owned(),
+            };
+            let laws: Vec<String> = operator.laws.iter().map(law).collect();
+            self.start_line(2);
+            self.text(&format!("laws {}", laws.join(", ")));
         }
         // What follows a condition would otherwise be part of it.
         if operator.body.is_none() || !operator.conditions.is_empty() {

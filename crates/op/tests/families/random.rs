@@ -26,7 +26,7 @@ fn types_follow_the_attributes() {
                 "dropout_in_training",
                 "",
                 &["f32[2]", "f32", "i32"],
-                "`training_mode` must be a boolean, but is i32",
+                "its body does not apply here: `not`: `x` must be a boolean, but is i32",
             ),
         ],
     );

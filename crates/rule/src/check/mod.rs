@@ -5,6 +5,7 @@ mod kinds;
 mod lists;
 mod names;
 mod nodes;
+mod operator_example;
 mod operators;
 mod probe;
 mod sets;
@@ -99,6 +100,7 @@ fn load(file: RuleFile, thorough: bool, outer: &Scope) -> Result<RuleSet, Diagno
         problems: declared,
         thorough,
         scope,
+        own: own.clone(),
     };
     let mut set = RuleSet {
         operators: own,
@@ -144,6 +146,8 @@ struct Checker<'a> {
     thorough: bool,
     /// The declared operators that the file may mention.
     scope: Scope,
+    /// Those that it declares.
+    own: Scope,
 }
 
 impl Checker<'_> {
@@ -239,16 +243,19 @@ impl Checker<'_> {
     }
 
     fn example(&mut self, example: &ExampleAst, rules: &BTreeMap<Arc<str>, Span>) -> Option<Example> {
-        if !rules.contains_key(&example.name.name) {
+        let is_rule = rules.contains_key(&example.name.name);
+        let is_operator = !is_rule && self.own.declared(example.name.as_str()).is_some();
+        if !is_rule && !is_operator {
             let problem = Diagnostic::error(
                 "T0307",
-                format!("there is no rule `{}` in this file", example.name.name),
+                format!("there is no rule or operator `{}` in this file", example.name.name),
             )
             .label(example.name.span, "");
-            let close = did_you_mean(example.name.as_str(), rules.keys().map(|n| &**n));
+            let names = rules.keys().map(|n| &**n).chain(self.own.iter().map(|(name, _)| name));
+            let close = did_you_mean(example.name.as_str(), names);
             self.problems.push(match close {
                 Some(close) => problem.help(format!("did you mean `{close}`?")),
-                None => problem.help("an example has the name of its rule"),
+                None => problem.help("an example has the name of its rule, or of its operator"),
             });
             return None;
         }
@@ -266,6 +273,14 @@ impl Checker<'_> {
         };
         let source = build(&example.source);
         let target = example.target.as_ref().map(&mut build);
+        if is_operator {
+            if let (Some(source), true) = (&source, self.thorough)
+                && !matches!(target, Some(None))
+            {
+                self.operator_example(example, source, target.flatten().as_ref());
+            }
+            return None;
+        }
         let kind = match target {
             None => ExampleKind::MustNotFire,
             Some(Some(target)) => ExampleKind::Becomes(Box::new(target)),

@@ -62,8 +62,23 @@ pub struct Suggestions {
     pub rules: Vec<Suggestion>,
     /// Differences for which there is no rule.
     pub left: Vec<Left>,
+    /// The number of differences that were not looked at, since the search was stopped before.
+    pub untried: usize,
     /// Remarks: how inputs and results were paired, what was left out.
     pub notes: Vec<String>,
+}
+
+/// How far a search for rules has come.
+#[derive(Debug, Clone, Copy)]
+pub struct Sought<'a> {
+    /// The number of differences that are done.
+    pub done: usize,
+    /// The number of all differences.
+    pub total: usize,
+    /// The number of different changes that a rule was looked for: equal ones are one.
+    pub searched: usize,
+    /// The rules found so far; more places may be added to them.
+    pub rules: &'a [Suggestion],
 }
 
 /// Why no rules were looked for.
@@ -76,8 +91,8 @@ pub enum Unsuggested {
 }
 
 /// Rules that turn one model into another that computes the same: each difference becomes a rule with an example,
-/// generalized and verified. `scope` holds the declared operators that the models mention; `each` is called with the
-/// number of differences that are done, and their total.
+/// generalized and verified. `scope` holds the declared operators that the models mention; `each` is called after each
+/// difference, and stops the search if it returns `false`.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -92,7 +107,7 @@ pub enum Unsuggested {
 /// };
 /// let original = workload("fn main(x: f32[n, 2]) { tanh(max(x * 2.0, 0.0)) }");
 /// let optimized = workload("fn main(x: f32[n, 2]) { tanh(relu(x * 2.0)) }");
-/// let found = suggest(&original, &optimized, &Default::default(), &GraphOptions::default(), &Options::default(), &mut |_, _| {});
+/// let found = suggest(&original, &optimized, &Default::default(), &GraphOptions::default(), &Options::default(), &mut |_| true);
 /// let found = found.unwrap();
 /// assert!(found.rules[0].text.contains("max(x, 0) => relu(x)"), "{}", found.rules[0].text);
 /// ```
@@ -105,7 +120,7 @@ pub fn suggest(
     scope: &Scope,
     graph_options: &GraphOptions<'_>,
     options: &Options,
-    each: &mut dyn FnMut(usize, usize),
+    each: &mut dyn FnMut(&Sought<'_>) -> bool,
 ) -> Result<Suggestions, Unsuggested> {
     let report = verify_graphs(original, optimized, graph_options);
     if matches!(report.verdict, GraphVerdict::Refuted(_) | GraphVerdict::Undecided(_)) {
@@ -131,7 +146,17 @@ pub fn suggest(
     let mut failed: Vec<(Region, String)> = Vec::new();
     let total = matched.different.len();
     for (done, &(old, new)) in matched.different.iter().enumerate() {
-        each(done, total);
+        let searched = out.rules.len() + failed.len();
+        let sought = Sought {
+            done,
+            total,
+            searched,
+            rules: &out.rules,
+        };
+        if !each(&sought) {
+            out.untried = total - done;
+            return Ok(out);
+        }
         let place = describe(&pair.original, old);
         let mut reason = None;
         // Values may be equal by chance, as `relu(x)` and `x` where `x` is never negative.
@@ -167,7 +192,13 @@ pub fn suggest(
             out.left.push(Left { place, why });
         }
     }
-    each(total, total);
+    let searched = out.rules.len() + failed.len();
+    each(&Sought {
+        done: total,
+        total,
+        searched,
+        rules: &out.rules,
+    });
     Ok(out)
 }
 

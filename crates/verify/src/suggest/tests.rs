@@ -24,7 +24,7 @@ fn suggested(original: &str, optimized: &str) -> Suggestions {
     let options = GraphOptions::default();
     let scope = Default::default();
     let (a, b) = (workload(original), workload(optimized));
-    suggest(&a, &b, &scope, &options, &Options::default(), &mut |_, _| {}).unwrap()
+    suggest(&a, &b, &scope, &options, &Options::default(), &mut |_| true).unwrap()
 }
 
 /// The rules without their examples.
@@ -40,6 +40,34 @@ fn equal_models_have_nothing_to_suggest() {
     assert!(found.rules.is_empty() && found.left.is_empty(), "{found:?}");
 }
 
+/// Equal changes are looked for once; a search that is stopped has the rules found until then.
+#[test]
+fn a_search_stops_when_it_is_told_to() {
+    let (a, b) = (
+        workload(
+            "fn main(x: f32[n, 4]) { abs(x - x) + tanh(max(x, 0.0)) + exp(max(abs(x), 0.0)) + x * 1.0 * 2.0 * 3.0 }",
+        ),
+        workload("fn main(x: f32[n, 4]) { abs(x - x) + tanh(relu(x)) + exp(relu(abs(x))) + x * 6.0 }"),
+    );
+    let until = |limit: usize| {
+        let mut seen = Vec::new();
+        let mut each = |sought: &super::Sought<'_>| {
+            seen.push((sought.done, sought.rules.len()));
+            sought.searched < limit
+        };
+        let scope = Default::default();
+        let found = suggest(&a, &b, &scope, &GraphOptions::default(), &Options::default(), &mut each).unwrap();
+        (found, seen)
+    };
+    let (all, seen) = until(usize::MAX);
+    assert!(all.rules.len() >= 2 && all.untried == 0, "{all:?}");
+    assert_eq!(seen.last(), Some(&(seen.len() - 1, all.rules.len())));
+    let (some, seen) = until(1);
+    assert_eq!(some.rules.len(), 1, "{some:?}");
+    assert_eq!(some.rules[0].text, all.rules[0].text);
+    assert!(some.untried > 0 && seen.last().unwrap().1 == 1, "{seen:?}");
+}
+
 #[test]
 fn different_models_are_refused() {
     let (a, b) = (
@@ -53,7 +81,7 @@ fn different_models_are_refused() {
         &scope,
         &GraphOptions::default(),
         &Options::default(),
-        &mut |_, _| {},
+        &mut |_| true,
     );
     assert!(matches!(found, Err(Unsuggested::NotEqual(_))), "{found:?}");
 }
@@ -136,7 +164,7 @@ fn the_class_may_be_approximate() {
         ..GraphOptions::default()
     };
     let scope = Default::default();
-    let found = suggest(&a, &b, &scope, &options, &Options::default(), &mut |_, _| {}).unwrap();
+    let found = suggest(&a, &b, &scope, &options, &Options::default(), &mut |_| true).unwrap();
     assert!(rules(&found)[0].contains("=> gelu(x)"), "{:?}", rules(&found));
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::instance::seeds::examples_of;
 use tautomer_diag::Source;
 use tautomer_graph::{declaration, to_program};
-use tautomer_lang::ast::{Ast, ExprKind, Item};
-use tautomer_lang::{format_program, format_rules, parse_program, parse_rules};
+use tautomer_lang::ast::{Ast, ExprKind, Item, OperatorDecl};
+use tautomer_lang::{format_operator, format_program, format_rules, parse_rules};
 use tautomer_op::{OpDef, Scope};
 use tautomer_rule::{Example, ExampleKind, Rule};
 
@@ -117,11 +117,6 @@ impl Operators {
                 let outer = std::mem::take(&mut self.scope);
                 self.calls_of(&decl.ast);
                 self.scope = outer;
-                continue;
-            }
-            let body = def.composite_body().map(|body| Arc::new(Source::new(def.name, body)));
-            if let Some(Ok(program)) = body.map(parse_program) {
-                self.calls_of(&program.ast);
             }
         }
         found.into_values()
@@ -139,11 +134,27 @@ fn row(def: &OpDef) -> String {
         let _ = write!(out, "{} {:?} {:?},", attr.name, attr.kind, attr.default);
     }
     let traits: Vec<_> = def.traits.names().collect();
-    let body = def
-        .declared
-        .map_or(def.composite_body(), |declared| Some(declared.text));
-    let _ = writeln!(out, "}} {} {}", traits.join(" "), body.unwrap_or_default());
+    let text = match (def.declared, declaration(def)) {
+        (Some(declared), _) => declared.text.to_owned(),
+        (None, Some(decl)) => body(decl),
+        (None, None) => String::new(),
+    };
+    let _ = writeln!(out, "}} {} {text}", traits.join(" "));
     out
+}
+
+/// The body of an operator of the table: what else its declaration says is not what it computes.
+fn body(decl: &OperatorDecl) -> String {
+    format_operator(&OperatorDecl {
+        doc: None,
+        attrs: Vec::new(),
+        onnx: None,
+        traits: Vec::new(),
+        cost: None,
+        also: Vec::new(),
+        laws: Vec::new(),
+        ..decl.clone()
+    })
 }
 
 /// The 128-bit FNV-1a hash. A collision is no attack: anyone who can choose the text of a rule can choose its verdict

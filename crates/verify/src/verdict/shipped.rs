@@ -65,11 +65,12 @@ pub fn place_of(source: &str) -> (&str, &str) {
 pub fn shipped_locks() -> &'static [(&'static str, Lock)] {
     static READ: OnceLock<Vec<(&'static str, Lock)>> = OnceLock::new();
     READ.get_or_init(|| {
-        let locks: [NamedText; 4] = [
+        let locks: [NamedText; 5] = [
             shipped!("rules/verdicts.lock"),
             shipped!("rules/gsl/verdicts.lock"),
             shipped!("rules/taso/verdicts.lock"),
             shipped!("rules/onnxruntime/verdicts.lock"),
+            shipped!("rules/lower/verdicts.lock"),
         ];
         locks
             .iter()

@@ -29,7 +29,12 @@ const LISTS: &[(&str, AttrKind)] = &[
 impl Checker<'_> {
     pub(super) fn attr(&mut self, attr: &AttrDecl) -> Option<AttrDef> {
         let kind = self.kind(&attr.kind)?;
-        let mut def = AttrDef::new(leaked(attr.name.as_str()), kind, AttrDefault::Required, "");
+        let mut def = AttrDef::new(
+            leaked(attr.name.as_str()),
+            kind,
+            AttrDefault::Required,
+            leaked(attr.doc.as_deref().unwrap_or_default()),
+        );
         if let (true, Some(default)) = (attr.optional, attr.default) {
             self.problems.push(
                 invalid(format!(
