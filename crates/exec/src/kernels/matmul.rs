@@ -121,7 +121,7 @@ fn is_worth_packing(call: &Call<'_>, m: usize, n: usize, k: usize) -> bool {
 }
 
 /// Where the matrix of each position of `batch` starts in an operand whose own batch dimensions broadcast to it.
-fn batch_starts(batch: &[usize], own: &[usize], size: usize) -> Vec<usize> {
+pub(super) fn batch_starts(batch: &[usize], own: &[usize], size: usize) -> Vec<usize> {
     let mut starts = vec![0];
     let missing = batch.len() - own.len();
     let mut stride: usize = size * own.iter().product::<usize>();

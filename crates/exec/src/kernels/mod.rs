@@ -9,14 +9,17 @@
 mod arena;
 mod broadcast;
 mod buffers;
+mod bytes;
 mod call;
 mod conv;
 mod conv_transpose;
 mod copy;
 mod depthwise;
+mod dot;
 mod elementwise;
 mod image;
 mod inferred;
+mod integer;
 mod kept;
 mod lanes;
 mod layout;
@@ -168,6 +171,7 @@ static KERNELS: &[&[Kernel]] = &[
     elementwise::KERNELS,
     unary::KERNELS,
     matmul::KERNELS,
+    integer::KERNELS,
     conv::KERNELS,
     conv_transpose::KERNELS,
     pad::KERNELS,
