@@ -9,6 +9,8 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 
+use pulp::{Arch, NullaryFnOnce};
+
 use super::dot::{ByteTile, Dot, MOST_COLUMNS, MOST_ROWS, QUAD};
 
 /// Fewer multiplications than this are not worth a second thread.
@@ -219,26 +221,46 @@ pub(super) struct Zeros<'a> {
 
 impl Zeros<'_> {
     /// Makes sums of products of row `i` and columns from `first` on of sums of bytes.
-    #[inline]
     fn apply(&self, i: usize, first: usize, sums: &mut [i32]) {
         let p = self.left[if self.left.len() == 1 { 0 } else { i }];
         let rest = self.rows[i].wrapping_sub(p.wrapping_mul(self.inner as i32));
-        if p != 0 {
-            let columns = &self.columns[first..][..sums.len()];
+        let (less, each) = match self.right {
+            [q] => (q.wrapping_mul(rest), &[][..]),
+            each => (0, &each[first..]),
+        };
+        if p != 0 || less != 0 || !each.is_empty() {
+            let columns = if p == 0 { &[] } else { &self.columns[first..] };
+            Arch::new().dispatch(Shift {
+                sums,
+                less,
+                times: (p, columns),
+                rest: (rest, each),
+            });
+        }
+    }
+}
+
+/// Sums, from each of which is taken a number and the products of two numbers with those of columns, if there are such.
+struct Shift<'a> {
+    sums: &'a mut [i32],
+    less: i32,
+    times: (i32, &'a [i32]),
+    rest: (i32, &'a [i32]),
+}
+
+impl NullaryFnOnce for Shift<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        let subtract = |sums: &mut [i32], (factor, columns): (i32, &[i32])| {
             let sums = sums.iter_mut().zip(columns);
-            sums.for_each(|(sum, column)| *sum = sum.wrapping_sub(p.wrapping_mul(*column)));
+            sums.for_each(|(sum, x)| *sum = sum.wrapping_sub(factor.wrapping_mul(*x)));
+        };
+        if self.less != 0 {
+            self.sums.iter_mut().for_each(|sum| *sum = sum.wrapping_sub(self.less));
         }
-        match self.right {
-            [0] => {}
-            [q] => {
-                let less = q.wrapping_mul(rest);
-                sums.iter_mut().for_each(|sum| *sum = sum.wrapping_sub(less));
-            }
-            each => {
-                let sums = sums.iter_mut().zip(&each[first..]);
-                sums.for_each(|(sum, q)| *sum = sum.wrapping_sub(q.wrapping_mul(rest)));
-            }
-        }
+        subtract(self.sums, self.times);
+        subtract(self.sums, self.rest);
     }
 }
 
@@ -251,7 +273,7 @@ pub(super) trait Sink: Sync {
     ///
     /// # Safety
     /// They are of a matrix that fits, and no other thread has these columns.
-    unsafe fn take(&self, i: usize, first: usize, sums: &[i32]);
+    unsafe fn take(&self, i: usize, first: usize, sums: &mut [i32]);
 }
 
 /// Computes `columns` columns of the product of `left` and `right`, and gives the sums to `sink`, as rows from `above` on.
@@ -401,7 +423,7 @@ impl Sink for Sums<'_> {
         columns == self.columns && self.out.len() >= rows * columns
     }
 
-    unsafe fn take(&self, i: usize, first: usize, sums: &[i32]) {
+    unsafe fn take(&self, i: usize, first: usize, sums: &mut [i32]) {
         // SAFETY: no other thread has these columns.
         let out = unsafe { self.out.part(i * self.columns + first, sums.len()) };
         out.copy_from_slice(sums);

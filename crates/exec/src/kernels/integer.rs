@@ -198,7 +198,7 @@ impl<T: Byte> Sink for Quantized<'_, T> {
         columns == self.columns && self.out.len() >= rows * columns
     }
 
-    unsafe fn take(&self, i: usize, first: usize, sums: &[i32]) {
+    unsafe fn take(&self, i: usize, first: usize, sums: &mut [i32]) {
         // SAFETY: no other thread has these columns.
         let out = unsafe { self.out.part(i * self.columns + first, sums.len()) };
         Arch::new().dispatch(Requantize {
@@ -260,4 +260,4 @@ fn qlinear<T: Byte>(call: &Call<'_>) -> Done {
 
 #[cfg(test)]
 #[path = "integer_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -20,6 +20,7 @@ mod elementwise;
 mod image;
 mod inferred;
 mod integer;
+mod integer_conv;
 mod kept;
 mod lanes;
 mod layout;
@@ -172,6 +173,7 @@ static KERNELS: &[&[Kernel]] = &[
     unary::KERNELS,
     matmul::KERNELS,
     integer::KERNELS,
+    integer_conv::KERNELS,
     conv::KERNELS,
     conv_transpose::KERNELS,
     pad::KERNELS,
