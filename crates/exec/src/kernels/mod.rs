@@ -7,6 +7,8 @@
 //! multiply-add, so elementwise results are the same on every machine.
 
 mod arena;
+mod attention;
+mod attention_softmax;
 mod broadcast;
 mod buffers;
 mod bytes;
@@ -172,6 +174,7 @@ static KERNELS: &[&[Kernel]] = &[
     elementwise::KERNELS,
     unary::KERNELS,
     matmul::KERNELS,
+    attention::KERNELS,
     integer::KERNELS,
     integer_conv::KERNELS,
     conv::KERNELS,
