@@ -20,7 +20,6 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-import exec_peers
 from exec_peers import Runtime, Tautomer, mean
 
 try:
@@ -261,19 +260,18 @@ def layers():
 
 
 class Program(Tautomer):
-    """A model that is optimized to a program of tautomer, and not to a model of standard operators."""
+    """A model that is optimized to a program with all operators of tautomer, and not to a model of its operator set."""
 
     def __init__(self, path, feed, threads, folder):
-        program = pathlib.Path(folder) / "optimized.taut"
-        if not program.exists():
-            target = pathlib.Path(folder) / "optimized.onnx"
-            arguments = ["optimize", str(path), "-o", str(target), "--no-check", "-q", *exec_peers_options()]
-            self.call(*arguments)
-        super().__init__(path, feed, threads, folder)
-
-
-def exec_peers_options():
-    return ["--target", "onnxruntime"]
+        self.feed, self.threads, self.folder = feed, str(threads), pathlib.Path(folder)
+        self.model = self.folder / "optimized.taut"
+        self.call("optimize", str(path), "-o", str(self.model), "--target", "tautomer", "--no-check", "-q")
+        self.inputs = []
+        for number, (name, value) in enumerate(feed.items()):
+            file = self.folder / f"in{number}.npy"
+            np.save(file, value)
+            self.inputs += ["-i", f"{name}={file}"]
+        self.estimate = None
 
 
 def measured(name, make, fuse, options, folder):
@@ -302,7 +300,7 @@ def measured(name, make, fuse, options, folder):
         times = [float(np.median([turn[i][by] for turn in rounds])) for i in range(len(systems))]
         found[threads] = (min(times[1:]), times[0], gap)
     if options.profile:
-        arguments = ["run", str(folder / "optimized.onnx"), *systems[0].inputs, "--threads", "1", "--profile", "-q"]
+        arguments = ["run", str(folder / "optimized.taut"), *systems[0].inputs, "--threads", "1", "--profile", "-q"]
         print(systems[0].call(*arguments))
     return found
 

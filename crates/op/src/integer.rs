@@ -3,7 +3,9 @@
 use super::common::typed;
 use super::quantize::{saturated, wide};
 use super::window::{AUTO_PAD, DILATIONS, PADS, STRIDES};
-use super::{AttrValue, CostRule, Fact, Infer, OpDef, OpError, Operand, conv::GROUP, cost::elements};
+use super::{
+    AttrDef, AttrKind, AttrValue, CostRule, Default, Fact, Infer, OpDef, OpError, Operand, conv::GROUP, cost::elements,
+};
 use tautomer_tensor::{DType, Dim, Type};
 
 /// The operators of this family.
@@ -64,6 +66,52 @@ pub(super) const OPS: &[OpDef] = &[
     ))
     .cost(CostRule::Flops(product_flops))
     .onnx("QLinearMatMul", 10),
+    OpDef::new(
+        "matmul_nbits",
+        "Matrix product with weights of 4 or 8 bits in blocks along the axis that is summed over, with a scale and a zero \
+         point for each block; in `b[n, blocks, bytes]`, the lower bits of a byte come first.",
+    )
+    .operands(&[
+        Operand::one("a"),
+        Operand::one("b"),
+        Operand::one("scales"),
+        Operand::optional("zero_points"),
+        Operand::optional("bias"),
+    ])
+    .attrs(&[
+        AttrDef::new("bits", AttrKind::Int, Default::Int(4), "the bits of a weight: 4 or 8"),
+        AttrDef::new("block_size", AttrKind::Int, Default::Required, "the weights of a block"),
+    ])
+    .infer(nbits)
+    .body(
+        "fn (a, b, scales, zero_points, bias) {
+           let digits = when bits == 8 { b } else {
+             let pairs = unsqueeze(b) {axes = [3]};
+             concat(bitwise_and(pairs, 15), bit_shift(pairs, 4u8) {direction = \"RIGHT\"}) {axis = 3}
+           };
+           let q = cast(reshape(digits) {shape = [b.shape[0], b.shape[1], block_size]}) {to = a.dtype};
+           let zero = when not given(zero_points) { when bits == 8 { 128.0 } else { 8.0 } } else {
+             when zero_points.dtype == a.dtype { reshape(zero_points) {shape = [b.shape[0], b.shape[1], 1]} } else {
+               let bytes = when bits == 8 { zero_points } else {
+                 let z = reshape(zero_points) {shape = [b.shape[0], (b.shape[1] + 1) / 2, 1]};
+                 concat(bitwise_and(z, 15), bit_shift(z, 4u8) {direction = \"RIGHT\"}) {axis = 2}
+               };
+               let flat = reshape(bytes) {shape = [b.shape[0], -1]};
+               unsqueeze(
+                 cast(slice(flat) {starts = [0], ends = [b.shape[1]], axes = [1]}) {to = a.dtype}
+               ) {axes = [2]}
+             }
+           };
+           let w = reshape(
+             (q - zero) * reshape(scales) {shape = [b.shape[0], b.shape[1], 1]}
+           ) {shape = [b.shape[0], b.shape[1] * block_size]};
+           let y = matmul(
+             a, transpose(slice(w) {starts = [0], ends = [a.shape[a.rank - 1]], axes = [1]}) {perm = [1, 0]}
+           );
+           when given(bias) { y + bias } else { y }
+         }",
+    )
+    .cost(CostRule::Flops(product_flops)),
     OpDef::new(
         "conv_integer",
         "Convolution in i32 of small integers minus their zero points.",
@@ -131,6 +179,50 @@ pub(super) const OPS: &[OpDef] = &[
         .cost(CostRule::Flops(conv_flops))
         .onnx("QLinearConv", 10),
 ];
+
+/// The type of a product with weights in blocks.
+fn nbits(call: &Infer<'_>) -> Result<Type, OpError> {
+    let dtype = call.expect_dtype(0, DType::is_float, "a floating-point number")?;
+    call.expect_dtype(1, |d| d == DType::U8, "u8")?;
+    call.same_dtype(0, 2)?;
+    let (bits, block) = (call.const_int("bits").unwrap_or(4), call.const_int("block_size"));
+    if bits != 4 && bits != 8 {
+        return Err(OpError::new(format!("`bits` must be 4 or 8, but is {bits}")).attr("bits"));
+    }
+    if let Some(block) = block
+        && (block < 1 || block * bits % 8 != 0)
+    {
+        return Err(OpError::new(format!("a block of {block} weights does not fill bytes")).attr("block_size"));
+    }
+    if let Some(zeros) = call.optional(3)?
+        && zeros.dtype != DType::U8
+        && zeros.dtype != dtype
+    {
+        return Err(OpError::new(format!("`zero_points` must be u8 or {dtype}, but is {zeros}")).at(3));
+    }
+    if call.optional(4)?.is_some() {
+        call.same_dtype(0, 4)?;
+    }
+    let (Some(a), Some(b)) = (call.shape(0)?, call.shape(1)?) else {
+        return Ok(typed(dtype, None));
+    };
+    let ([outer @ .., inner], [columns, blocks, bytes]) = (&a[..], &b[..]) else {
+        return Err(OpError::new("`a` must have an axis, and `b` three").at(0).and(1));
+    };
+    if let (Some(block), Some(bytes)) = (block, bytes.as_const())
+        && bytes * 8 != block * bits
+    {
+        let message = format!("a block of `b` has {bytes} bytes, but {block} weights of {bits} bits");
+        return Err(OpError::new(message).at(1));
+    }
+    if let (Some(block), Some(inner), Some(blocks)) = (block, inner.as_const(), blocks.as_const())
+        && (inner > blocks * block || inner <= (blocks - 1) * block)
+    {
+        let message = format!("rows of `a` have {inner} elements, which {blocks} blocks of {block} weights do not fit");
+        return Err(OpError::new(message).at(0).and(1));
+    }
+    Ok(typed(dtype, Some(outer.iter().chain([columns]).cloned().collect())))
+}
 
 const SMALL: [DType; 2] = [DType::U8, DType::I8];
 

@@ -13,7 +13,7 @@ use super::attention_softmax::{Block, One};
 use super::bytes::Shared;
 use super::call::{done, or_decline};
 use super::micro::Micro;
-use super::product::{Finish, Left, Panels, Start, product};
+use super::product::{Finish, Left, Panels, Right, Start, product};
 use super::{Call, Done, Kernel};
 use tautomer_op::AttrValue;
 use tautomer_tensor::DType;
@@ -142,7 +142,9 @@ impl<'a> Mask<'a> {
         match &self.elements {
             MaskElements::Seen(seen) if known > 0 => {
                 let seen = &seen[start + first..];
-                some.zip(seen).filter(|(_, seen)| !**seen).for_each(|(score, _)| *score = f32::NEG_INFINITY);
+                some.zip(seen)
+                    .filter(|(_, seen)| !**seen)
+                    .for_each(|(score, _)| *score = f32::NEG_INFINITY);
             }
             MaskElements::Added(added) if known > 0 => {
                 some.zip(&added[start + first..]).for_each(|(score, x)| *score += x);
@@ -152,6 +154,53 @@ impl<'a> Mask<'a> {
         match self.elements {
             MaskElements::Seen(_) => scores.for_each(|score| *score = f32::NEG_INFINITY),
             MaskElements::Added(_) => scores.for_each(|score| *score += f32::NEG_INFINITY),
+        }
+    }
+
+    /// What it has for `count` queries of a tile of `width` and all keys: rows like those of scores.
+    fn turned(&self, [batch, head, first]: [usize; 3], count: usize, keys: usize, width: usize) -> Turned {
+        let mut added = vec![0.0; keys * width];
+        for i in 0..count {
+            self.apply([batch, head, first + i], 0, &mut added[i..], width);
+        }
+        Turned {
+            added,
+            is_seen: matches!(self.elements, MaskElements::Seen(_)),
+        }
+    }
+}
+
+/// A mask for the queries of a tile, in rows like those of scores.
+struct Turned {
+    added: Vec<f32>,
+    /// Minus infinity replaces scores.
+    is_seen: bool,
+}
+
+impl Turned {
+    /// Applies it to the scores of keys from `first` on.
+    fn apply(&self, first: usize, scores: &mut [f32], width: usize) {
+        let added = &self.added[first * width..][..scores.len()];
+        let is_seen = self.is_seen;
+        Arch::new().dispatch(Add { scores, added, is_seen });
+    }
+}
+
+/// Adds a mask to scores.
+struct Add<'a> {
+    scores: &'a mut [f32],
+    added: &'a [f32],
+    is_seen: bool,
+}
+
+impl NullaryFnOnce for Add<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        let pairs = self.scores.iter_mut().zip(self.added);
+        match self.is_seen {
+            true => pairs.for_each(|(score, &x)| *score = if x == f32::NEG_INFINITY { x } else { *score }),
+            false => pairs.for_each(|(score, x)| *score += x),
         }
     }
 }
@@ -305,8 +354,18 @@ impl Attention<'_> {
         // The last queries see most keys, so they come first.
         each(count, threads, |i| {
             let first = (count - 1 - i) * width;
+            let some = width.min(queries - first);
+            let turned = |head: usize| {
+                let mask = self.mask.as_ref()?;
+                Some(mask.turned([batch, head, first], some, self.k.length(), width))
+            };
+            let is_common = self.mask.as_ref().is_none_or(|mask| mask.steps[1] == 0);
+            let mut mask = turned(0);
             for head in 0..self.q.heads {
-                self.tile(micro, [batch, head, first], &heads[head / self.shared()]);
+                if !is_common && head > 0 {
+                    mask = turned(head);
+                }
+                self.tile(micro, [batch, head, first], &heads[head / self.shared()], mask.as_ref());
             }
         });
     }
@@ -315,7 +374,9 @@ impl Attention<'_> {
     fn blocks(&self, micro: Micro, batch: usize, head: usize) -> Vec<Blocks> {
         let all = self.k.length();
         let rows = |cached: &Cached<'_>, first: usize, count: usize| -> Vec<f32> {
-            (first..first + count).flat_map(|at| cached.row(batch, head, at).iter().copied()).collect()
+            (first..first + count)
+                .flat_map(|at| cached.row(batch, head, at).iter().copied())
+                .collect()
         };
         let block = |first: usize| {
             let count = KEYS.min(all - first);
@@ -334,7 +395,12 @@ impl Attention<'_> {
     /// The result of one query.
     fn one(&self, batch: usize, head: usize, query: usize) {
         let (shared, all) = (head / self.shared(), self.k.length());
-        let q: Vec<f32> = self.q.row(batch, head, query).iter().map(|x| self.factor.of(*x)).collect();
+        let q: Vec<f32> = self
+            .q
+            .row(batch, head, query)
+            .iter()
+            .map(|x| self.factor.of(*x))
+            .collect();
         let mut scores = vec![0.0; all];
         for (at, score) in scores.iter_mut().enumerate() {
             *score = Arch::new().dispatch(Dot(&q, self.k.row(batch, shared, at)));
@@ -370,7 +436,7 @@ impl Attention<'_> {
     }
 
     /// The results of a head for the queries of a tile.
-    fn tile(&self, micro: Micro, [batch, head, first]: [usize; 3], blocks: &[Blocks]) {
+    fn tile(&self, micro: Micro, [batch, head, first]: [usize; 3], blocks: &[Blocks], mask: Option<&Turned>) {
         let (width, size) = (micro.columns, self.v.new.size);
         let count = width.min(self.q.length - first);
         let mut queries = vec![0.0; width * self.q.size];
@@ -393,13 +459,15 @@ impl Attention<'_> {
             let start = Finish::from(Start::Rows(&zeros[..block.count]));
             product(&block.keys, &queries, width, scores, start, 1);
             self.cap(scores);
+            if let Some(mask) = mask {
+                mask.apply(block.first, scores, width);
+            }
             for i in 0..count {
-                if let Some(mask) = &self.mask {
-                    mask.apply([batch, head, first + i], block.first, &mut scores[i..], width);
-                }
                 let limit = self.limit(batch, first + i).saturating_sub(block.first);
-                let hidden = scores[i..].iter_mut().step_by(width).skip(limit);
-                hidden.for_each(|score| *score = f32::NEG_INFINITY);
+                if limit < block.count {
+                    let hidden = scores[limit * width + i..].iter_mut().step_by(width);
+                    hidden.for_each(|score| *score = f32::NEG_INFINITY);
+                }
             }
             Arch::new().dispatch(Block {
                 scores,
@@ -407,8 +475,14 @@ impl Attention<'_> {
                 total: &mut total,
                 out: &mut out,
             });
-            let weights = Panels::of(micro, scores, block.count, false);
-            product(&block.values, &weights, width, &mut out, Finish::from(Start::Result), 1);
+            product(
+                &block.values,
+                &Weights(scores),
+                width,
+                &mut out,
+                Finish::from(Start::Result),
+                1,
+            );
         }
         let is_finite = blocks.iter().all(|block| block.is_finite);
         for i in 0..count {
@@ -447,6 +521,17 @@ struct Blocks {
     is_finite: bool,
 }
 
+/// The weights of a block of keys, in rows of as many queries as a micro-kernel has columns: they are a panel.
+struct Weights<'a>(&'a [f32]);
+
+impl Right for Weights<'_> {
+    fn panel(&self, _: usize, _: usize, _: usize) -> Option<&[f32]> {
+        Some(self.0)
+    }
+
+    fn pack(&self, _: usize, _: usize, _: usize, _: usize, _: usize, _: &mut [f32]) {}
+}
+
 /// Calls `run` for each number below `n`, on several threads.
 fn each(n: usize, threads: usize, run: impl Fn(usize) + Sync) {
     if threads < 2 || n < 2 {
@@ -461,7 +546,7 @@ fn each(n: usize, threads: usize, run: impl Fn(usize) + Sync) {
 }
 
 /// The product of two rows.
-struct Dot<'a>(&'a [f32], &'a [f32]);
+pub(super) struct Dot<'a>(pub(super) &'a [f32], pub(super) &'a [f32]);
 
 impl NullaryFnOnce for Dot<'_> {
     type Output = f32;

@@ -9,7 +9,7 @@ use super::reduce::{row_max, row_sum};
 /// Makes the scores of a block of keys weights relative to the largest so far. Each row has those of one key, for all
 /// queries of the tile.
 pub(super) struct Block<'a> {
-    /// The scores, which become weights.
+    /// The scores, which become weights; of 32, 16 or 8 queries.
     pub(super) scores: &'a mut [f32],
     /// The largest score of each query.
     pub(super) most: &'a mut [f32],
@@ -18,9 +18,6 @@ pub(super) struct Block<'a> {
     /// Rows of results, which become relative to the largest score too.
     pub(super) out: &'a mut [f32],
 }
-
-/// The most queries of a tile.
-const WIDE: usize = 32;
 
 /// What is subtracted from scores of which this is the largest: a query that has seen no key has minus infinity.
 #[inline(always)]
@@ -32,30 +29,46 @@ impl NullaryFnOnce for Block<'_> {
     type Output = ();
     #[inline(always)]
     fn call(self) {
-        let width = self.most.len();
-        let (mut most, mut shifts, mut factors, mut total) = ([0.0; WIDE], [0.0; WIDE], [0.0; WIDE], [0.0; WIDE]);
-        let (most, shifts) = (&mut most[..width], &mut shifts[..width]);
-        let (factors, total) = (&mut factors[..width], &mut total[..width]);
-        most.copy_from_slice(self.most);
-        for row in self.scores.chunks_exact(width) {
-            most.iter_mut().zip(row).for_each(|(m, &x)| *m = larger(*m, x));
+        // The columns of tiles of the instruction sets.
+        match self.most.len() {
+            32 => self.run::<32>(),
+            16 => self.run::<16>(),
+            _ => self.run::<8>(),
         }
-        shifts.iter_mut().zip(&*most).for_each(|(s, &m)| *s = shift(m));
-        for ((factor, before), now) in factors.iter_mut().zip(&*self.most).zip(&*shifts) {
+    }
+}
+
+impl Block<'_> {
+    /// With `N` queries, whose numbers stay in registers.
+    #[inline(always)]
+    fn run<const N: usize>(self) {
+        let Ok(before): Result<[f32; N], _> = self.most.as_ref().try_into() else {
+            return;
+        };
+        let mut most = before;
+        for row in self.scores.as_chunks::<N>().0 {
+            for (m, &x) in most.iter_mut().zip(row) {
+                *m = larger(*m, x);
+            }
+        }
+        let shifts = most.map(shift);
+        let mut factors = [0.0; N];
+        for ((factor, before), now) in factors.iter_mut().zip(before).zip(shifts) {
             *factor = math::exp(before - now);
         }
-        self.most.copy_from_slice(most);
-        for row in self.scores.chunks_exact_mut(width) {
-            for ((x, now), total) in row.iter_mut().zip(&*shifts).zip(&mut *total) {
+        self.most.copy_from_slice(&most);
+        let mut total = [0.0; N];
+        for row in self.scores.as_chunks_mut::<N>().0 {
+            for ((x, now), total) in row.iter_mut().zip(shifts).zip(&mut total) {
                 *x = math::exp(*x - now);
                 *total += *x;
             }
         }
-        for ((sum, factor), total) in self.total.iter_mut().zip(&*factors).zip(&*total) {
+        for ((sum, factor), total) in self.total.iter_mut().zip(factors).zip(total) {
             *sum = *sum * factor + total;
         }
-        for row in self.out.chunks_exact_mut(width) {
-            row.iter_mut().zip(&*factors).for_each(|(x, factor)| *x *= factor);
+        for row in self.out.as_chunks_mut::<N>().0 {
+            row.iter_mut().zip(factors).for_each(|(x, factor)| *x *= factor);
         }
     }
 }

@@ -114,7 +114,10 @@ impl SignedRows {
             let height = range.len();
             let out = &mut elements[range.start * quads * QUAD..][..height * quads * QUAD];
             let (out, _) = out.as_chunks_mut::<QUAD>();
-            for (i, row) in bytes[range.start * inner..range.end * inner].chunks_exact(inner.max(1)).enumerate() {
+            for (i, row) in bytes[range.start * inner..range.end * inner]
+                .chunks_exact(inner.max(1))
+                .enumerate()
+            {
                 let (whole, rest) = row.as_chunks::<QUAD>();
                 let mut sum = 0i32;
                 for (out, quad) in out[i..].iter_mut().step_by(height).zip(whole) {
@@ -126,7 +129,9 @@ impl SignedRows {
                 }
                 if !rest.is_empty() {
                     let mut last = [0; QUAD];
-                    last.iter_mut().zip(rest).for_each(|(o, x)| *o = (x ^ flip).cast_signed());
+                    last.iter_mut()
+                        .zip(rest)
+                        .for_each(|(o, x)| *o = (x ^ flip).cast_signed());
                     out[(quads - 1) * height + i] = last;
                 }
                 packed.sums.push(sum);
@@ -406,7 +411,10 @@ impl<'a, T: Copy> Shared<'a, T> {
     /// No one else has them as long as the result lives.
     #[expect(clippy::mut_from_ref, reason = "the caller has these elements alone")]
     pub(super) unsafe fn part(&self, first: usize, n: usize) -> &mut [T] {
-        assert!(first.checked_add(n).is_some_and(|end| end <= self.len), "elements are outside the result");
+        assert!(
+            first.checked_add(n).is_some_and(|end| end <= self.len),
+            "elements are outside the result"
+        );
         // SAFETY: they are within the slice that is borrowed, and the caller has them alone.
         unsafe { std::slice::from_raw_parts_mut(self.out.add(first), n) }
     }

@@ -136,7 +136,7 @@ pub(super) trait Byte: Element + Copy + Send {
     const LEAST: f32;
     const MOST: f32;
 
-    /// An integer in the range of the type.
+    /// An integral number in the range of the type. Added to 1.5 * 2^23, it is in the low bits.
     fn of(x: f32) -> Self;
 }
 
@@ -146,7 +146,7 @@ impl Byte for u8 {
 
     #[inline(always)]
     fn of(x: f32) -> u8 {
-        x as u8
+        (x + 12_582_912.0).to_bits() as u8
     }
 }
 
@@ -156,7 +156,7 @@ impl Byte for i8 {
 
     #[inline(always)]
     fn of(x: f32) -> i8 {
-        x as i8
+        ((x + 12_582_912.0).to_bits() as u8).cast_signed()
     }
 }
 
@@ -174,7 +174,9 @@ impl<T: Byte> NullaryFnOnce for Requantize<'_, T> {
     fn call(self) {
         let one = |sum: i32, factor: f32| {
             let y = (sum as f32 * factor).round_ties_even() + self.zero;
-            T::of(y.clamp(T::LEAST, T::MOST))
+            // Written this way, each limit is one instruction; there is no NaN.
+            let y = if y > T::LEAST { y } else { T::LEAST };
+            T::of(if y < T::MOST { y } else { T::MOST })
         };
         let pairs = self.out.iter_mut().zip(self.sums);
         match self.factors {
@@ -203,7 +205,11 @@ impl<T: Byte> Sink for Quantized<'_, T> {
         let out = unsafe { self.out.part(i * self.columns + first, sums.len()) };
         Arch::new().dispatch(Requantize {
             sums,
-            factors: if self.factors.len() == 1 { self.factors } else { &self.factors[first..] },
+            factors: if self.factors.len() == 1 {
+                self.factors
+            } else {
+                &self.factors[first..]
+            },
             zero: self.zero,
             out,
         });

@@ -55,7 +55,10 @@ impl Axis {
     fn place(&self, window: &Window, axis: usize, k: usize) -> (usize, usize) {
         let at = k * window.dilation[axis];
         let remainder = at % window.stride[axis];
-        (self.remainders.partition_point(|r| *r < remainder), at / window.stride[axis])
+        (
+            self.remainders.partition_point(|r| *r < remainder),
+            at / window.stride[axis],
+        )
     }
 
     /// The positions of remainder `r` that are in the image, and where the first of those is in it.
@@ -132,7 +135,9 @@ impl Plan {
         let window = &self.window;
         let size_in = window.input_size();
         let [depth, height, width] = [0, 1, 2].map(|axis| &self.axes[axis]);
-        let mut lines = vec![zero; QUAD * width.length];
+        // They are combined with `flip` as they are laid out.
+        let around = zero ^ flip;
+        let mut lines = vec![around; QUAD * width.length];
         let mut rows = out.chunks_exact_mut(width.length * QUAD);
         for quad in 0..self.depth.div_ceil(QUAD) {
             let channels = &channels[quad * QUAD * size_in..];
@@ -150,15 +155,25 @@ impl Plan {
                     let plane = first_plane + (d - planes.start) * window.stride[0];
                     let row = first_row + (h - inner_rows.start) * window.stride[1];
                     let start = (plane * window.input[1] + row) * window.input[2] + first;
-                    for (line, channel) in lines.chunks_exact_mut(width.length).zip(channels.chunks(size_in)).take(count)
-                    {
-                        let from = channel[start.min(channel.len())..].iter().step_by(window.stride[2]);
-                        line[inner.clone()].iter_mut().zip(from).for_each(|(o, x)| *o = x ^ flip);
+                    let from = channels.chunks(size_in).take(count);
+                    for (line, channel) in lines.chunks_exact_mut(width.length).zip(from) {
+                        let (line, from) = (&mut line[inner.clone()], &channel[start.min(channel.len())..]);
+                        match window.stride[2] {
+                            1 => line.copy_from_slice(&from[..line.len()]),
+                            stride => line
+                                .iter_mut()
+                                .zip(from.iter().step_by(stride))
+                                .for_each(|(o, x)| *o = *x),
+                        }
                     }
-                    Arch::new().dispatch(Interleave { lines: &lines, out });
+                    Arch::new().dispatch(Interleave {
+                        lines: &lines,
+                        flip,
+                        out,
+                    });
                 }
                 // The next remainder has other positions in the padding.
-                lines.fill(zero);
+                lines.fill(around);
             }
         }
     }
@@ -169,9 +184,10 @@ fn each_of([a, b, c]: [usize; 3]) -> impl Iterator<Item = (usize, usize, usize)>
     (0..a * b * c).map(move |i| (i / (b * c), i / c % b, i % c))
 }
 
-/// Four lines, one after the other, as quads.
+/// Four lines, one after the other, as quads of bytes combined with `flip`.
 struct Interleave<'a> {
     lines: &'a [u8],
+    flip: u8,
     out: &'a mut [u8],
 }
 
@@ -185,7 +201,8 @@ impl NullaryFnOnce for Interleave<'_> {
         let (c, d) = rest.split_at(n);
         let quads = self.out.as_chunks_mut::<QUAD>().0.iter_mut();
         for ((((quad, a), b), c), d) in quads.zip(a).zip(b).zip(c).zip(d) {
-            *quad = [*a, *b, *c, *d];
+            let all = [*a, *b, *c, *d].map(|x| x ^ self.flip);
+            *quad = u32::from_le_bytes(all).to_le_bytes();
         }
     }
 }
@@ -252,7 +269,8 @@ impl<'a> Conv<'a> {
     /// `None` if the kernel does not compute it; `[x, zero point of x, w, zero point of w]` are operands.
     fn of(call: &Call<'a>, [x_at, x_zero, w_at, w_zero]: [usize; 4]) -> Option<Conv<'a>> {
         let (x, w) = (bytes(call, x_at)?, bytes(call, w_at)?);
-        let ([images, channels, input @ ..], [filters, depth, kernel @ ..]) = (call.shape(x_at), call.shape(w_at)) else {
+        let ([images, channels, input @ ..], [filters, depth, kernel @ ..]) = (call.shape(x_at), call.shape(w_at))
+        else {
             return None;
         };
         let (images, channels, filters, depth) = (*images, *channels, *filters, *depth);
@@ -271,7 +289,9 @@ impl<'a> Conv<'a> {
         let rows = filters / groups;
         let groups = call.prepared(w_at, || {
             let size = depth * window.kernel_size();
-            (0..groups).map(|g| group(&w, g * rows * size..(g + 1) * rows * size, depth, window.kernel_size())).collect()
+            (0..groups)
+                .map(|g| group(&w, g * rows * size..(g + 1) * rows * size, depth, window.kernel_size()))
+                .collect()
         });
         Some(Conv {
             x,

@@ -55,10 +55,7 @@ fn quantized_products() {
         for ty in [DType::U8, DType::I8] {
             for (a, b) in SHAPES {
                 let n = b[b.len() - 1];
-                for (scale, zero) in [
-                    (scalar(0.013), bytes(tb, &[], 6)),
-                    (f32s(&[n], 7), bytes(tb, &[n], 8)),
-                ] {
+                for (scale, zero) in [(scalar(0.013), bytes(tb, &[], 6)), (f32s(&[n], 7), bytes(tb, &[n], 8))] {
                     let operands = [
                         bytes(ta, a, 1),
                         scalar(0.02),

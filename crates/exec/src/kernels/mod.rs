@@ -28,6 +28,7 @@ mod lanes;
 mod layout;
 mod micro;
 mod narrow;
+mod nbits;
 mod norm;
 mod operand;
 mod pad;
@@ -176,6 +177,7 @@ static KERNELS: &[&[Kernel]] = &[
     matmul::KERNELS,
     attention::KERNELS,
     integer::KERNELS,
+    nbits::KERNELS,
     integer_conv::KERNELS,
     conv::KERNELS,
     conv_transpose::KERNELS,
