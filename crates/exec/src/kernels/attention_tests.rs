@@ -27,7 +27,7 @@ fn truths(shape: &[usize]) -> Tensor {
     let n: usize = shape.iter().product();
     let row = shape[shape.len() - 1].max(1);
     let rows = shape[shape.len() - 2].max(1);
-    let of = |i: usize| i * 2_654_435_761 % 3 != 0 && i / row % rows != rows / 2;
+    let of = |i: usize| !(i * 2_654_435_761).is_multiple_of(3) && i / row % rows != rows / 2;
     Tensor::new(shape, (0..n).map(of).collect::<Vec<bool>>()).unwrap()
 }
 
