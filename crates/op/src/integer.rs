@@ -221,7 +221,32 @@ fn nbits(call: &Infer<'_>) -> Result<Type, OpError> {
         let message = format!("rows of `a` have {inner} elements, which {blocks} blocks of {block} weights do not fit");
         return Err(OpError::new(message).at(0).and(1));
     }
+    if let (Some(columns), Some(blocks)) = (columns.as_const(), blocks.as_const()) {
+        let zeros = match call.optional(3)? {
+            Some(zeros) if zeros.dtype == DType::U8 => (blocks * bits + 7) / 8,
+            _ => blocks,
+        };
+        for (at, each) in [(2, blocks), (3, zeros), (4, 1)] {
+            has_elements(call, at, columns * each)?;
+        }
+    }
     Ok(typed(dtype, Some(outer.iter().chain([columns]).cloned().collect())))
+}
+
+/// Checks that an operand, if it is given, has so many elements.
+fn has_elements(call: &Infer<'_>, at: usize, count: i64) -> Result<(), OpError> {
+    let Some(operand) = call.optional(at)? else {
+        return Ok(());
+    };
+    let shape = operand.shape.as_ref();
+    let found: Option<i64> = shape.and_then(|shape| shape.iter().map(Dim::as_const).product());
+    match found {
+        Some(found) if found != count => {
+            let name = call.def.operand(at).map_or("", |o| o.name);
+            Err(OpError::new(format!("`{name}` must have {count} elements, but is {operand}")).at(at))
+        }
+        _ => Ok(()),
+    }
 }
 
 const SMALL: [DType; 2] = [DType::U8, DType::I8];

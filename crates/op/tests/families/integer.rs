@@ -26,6 +26,12 @@ fn types() {
             ),
             (
                 "matmul_nbits",
+                "block_size=16",
+                &["f32[m, 40]", "u8[2, 3, 8]", "f32[2, 3]", "u8[2, 3]"],
+                "`zero_points` must have 4 elements, but is u8[2, 3]",
+            ),
+            (
+                "matmul_nbits",
                 "bits=8 block_size=16",
                 &["f32[m, 40]", "u8[n, 3, 8]", "f32[n, 3]"],
                 "a block of `b` has 8 bytes, but 16 weights of 8 bits",
