@@ -186,3 +186,72 @@ pub(super) fn canonical_conv(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Resul
 pub(super) fn canonical_quantized_conv(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     canonical(call, attrs, 0, 3)
 }
+
+/// The type of a product with weights in blocks.
+pub(crate) fn infer_nbits(call: &Infer<'_>) -> Result<Type, OpError> {
+    let dtype = call.expect_dtype(0, DType::is_float, "a floating-point number")?;
+    call.expect_dtype(1, |d| d == DType::U8, "u8")?;
+    call.same_dtype(0, 2)?;
+    let (bits, block) = (call.const_int("bits").unwrap_or(4), call.const_int("block_size"));
+    if bits != 4 && bits != 8 {
+        return Err(OpError::new(format!("`bits` must be 4 or 8, but is {bits}")).attr("bits"));
+    }
+    if let Some(block) = block
+        && (block < 1 || block * bits % 8 != 0)
+    {
+        return Err(OpError::new(format!("a block of {block} weights does not fill bytes")).attr("block_size"));
+    }
+    if let Some(zeros) = call.optional(3)?
+        && zeros.dtype != DType::U8
+        && zeros.dtype != dtype
+    {
+        return Err(OpError::new(format!("`zero_points` must be u8 or {dtype}, but is {zeros}")).at(3));
+    }
+    if call.optional(4)?.is_some() {
+        call.same_dtype(0, 4)?;
+    }
+    let (Some(a), Some(b)) = (call.shape(0)?, call.shape(1)?) else {
+        return Ok(typed(dtype, None));
+    };
+    let ([outer @ .., inner], [columns, blocks, bytes]) = (&a[..], &b[..]) else {
+        return Err(OpError::new("`a` must have an axis, and `b` three").at(0).and(1));
+    };
+    if let (Some(block), Some(bytes)) = (block, bytes.as_const())
+        && bytes * 8 != block * bits
+    {
+        let message = format!("a block of `b` has {bytes} bytes, but {block} weights of {bits} bits");
+        return Err(OpError::new(message).at(1));
+    }
+    if let (Some(block), Some(inner), Some(blocks)) = (block, inner.as_const(), blocks.as_const())
+        && (inner > blocks * block || inner <= (blocks - 1) * block)
+    {
+        let message = format!("rows of `a` have {inner} elements, which {blocks} blocks of {block} weights do not fit");
+        return Err(OpError::new(message).at(0).and(1));
+    }
+    if let (Some(columns), Some(blocks)) = (columns.as_const(), blocks.as_const()) {
+        let zeros = match call.optional(3)? {
+            Some(zeros) if zeros.dtype == DType::U8 => (blocks * bits + 7) / 8,
+            _ => blocks,
+        };
+        for (at, each) in [(2, blocks), (3, zeros), (4, 1)] {
+            has_elements(call, at, columns * each)?;
+        }
+    }
+    Ok(typed(dtype, Some(outer.iter().chain([columns]).cloned().collect())))
+}
+
+/// Checks that an operand, if it is given, has so many elements.
+fn has_elements(call: &Infer<'_>, at: usize, count: i64) -> Result<(), OpError> {
+    let Some(operand) = call.optional(at)? else {
+        return Ok(());
+    };
+    let shape = operand.shape.as_ref();
+    let found: Option<i64> = shape.and_then(|shape| shape.iter().map(Dim::as_const).product());
+    match found {
+        Some(found) if found != count => {
+            let name = call.def.operand(at).map_or("", |o| o.name);
+            Err(OpError::new(format!("`{name}` must have {count} elements, but is {operand}")).at(at))
+        }
+        _ => Ok(()),
+    }
+}

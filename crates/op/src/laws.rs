@@ -18,6 +18,7 @@ pub(crate) mod types {
     pub(crate) use crate::elementary::infer_float as floats;
     pub(crate) use crate::elementary::infer_number as numbers;
     pub(crate) use crate::integer::infer_conv as integer_conv;
+    pub(crate) use crate::integer::infer_nbits as nbits;
     pub(crate) use crate::integer::infer_product as integer_product;
     pub(crate) use crate::integer::infer_quantized_conv as quantized_conv;
     pub(crate) use crate::integer::infer_quantized_product as quantized_product;

@@ -79,7 +79,14 @@ fn gather(call: &Call<'_>) -> Done {
     each_type!(call.dtype(0), T => typed::<T>(call, &places, axis))
 }
 
-/// Conversions that are exact or round to nearest.
+/// The low bits of the integer next to `x` on the side of zero. From 2^31 on, they are zero, up to the greatest integer
+/// of 128 bits, which larger numbers become.
+fn low_bits(x: f32) -> u8 {
+    let far = if x >= 2f32.powi(127) { u8::MAX } else { 0 };
+    if x.abs() < 2f32.powi(31) { x as i32 as u8 } else { far }
+}
+
+/// Conversions that are exact, round to nearest, or take integers of 8 bits.
 fn cast(call: &Call<'_>) -> Done {
     fn each<A: Element + Copy, B: Element + Copy>(call: &Call<'_>, f: impl Fn(A) -> B) -> Done {
         let from = or_decline!(call.slice::<A>(0));
@@ -99,6 +106,10 @@ fn cast(call: &Call<'_>) -> Done {
         (DType::U8, DType::I64) => each(call, |v: u8| i64::from(v)),
         (DType::I64, DType::F32) => each(call, |v: i64| v as f32),
         (DType::U8, DType::F32) => each(call, |v: u8| f32::from(v)),
+        (DType::I8, DType::I32) => each(call, |v: i8| i32::from(v)),
+        (DType::I8, DType::F32) => each(call, |v: i8| f32::from(v)),
+        (DType::F32, DType::U8) => each(call, low_bits),
+        (DType::F32, DType::I8) => each(call, |v: f32| low_bits(v).cast_signed()),
         (DType::Bool, DType::F32) => each(call, |v: bool| f32::from(u8::from(v))),
         (DType::Bool, DType::I64) => each(call, |v: bool| i64::from(v)),
         (DType::F32, DType::Bool) => each(call, |v: f32| v != 0.0),

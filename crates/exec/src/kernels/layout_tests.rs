@@ -1,4 +1,4 @@
-use super::super::testing::{Case, f32s};
+use super::super::testing::{Case, EDGES, f32s};
 use tautomer_op::AttrValue;
 use tautomer_tensor::{DType, Tensor};
 
@@ -48,9 +48,19 @@ fn conversions() {
         Tensor::vector(vec![true, false]),
         Tensor::vector(vec![3u8, 255]),
         Tensor::vector(vec![-4i32]),
+        Tensor::vector(vec![-4i8, 127, -128]),
+        Tensor::vector(EDGES.to_vec()),
     ];
     for tensor in &tensors {
-        for to in [DType::F32, DType::F64, DType::I64, DType::Bool, DType::I32] {
+        for to in [
+            DType::F32,
+            DType::F64,
+            DType::I64,
+            DType::Bool,
+            DType::I32,
+            DType::U8,
+            DType::I8,
+        ] {
             Case::new("cast", std::slice::from_ref(tensor))
                 .attr("to", AttrValue::DType(to))
                 .may_decline()

@@ -1,5 +1,7 @@
 //! Matrix products: `matmul` with broadcast batches, and `gemm`.
 
+use pulp::{Arch, NullaryFnOnce};
+
 use super::call::{done, or_decline};
 use super::gemm::{Dst, Layout, gemm};
 use super::micro::Micro;
@@ -75,6 +77,10 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
         packed_product(&left, &*right, n, &mut out, finish, call.threads);
         return done(&shape, out);
     }
+    if is_one_product && !transposed && bias.is_none() && (1..=FEW).contains(&(count * m)) && k > 0 && n > 0 {
+        few_rows(&a, &b, k, &mut out, call.threads);
+        return done(&shape, out);
+    }
     let dst = match bias {
         Some(bias) if !out.is_empty() => {
             out.chunks_exact_mut(n).for_each(|row| row.copy_from_slice(bias));
@@ -114,6 +120,76 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     done(&shape, out)
 }
 
+/// Left matrices of at most so many rows are multiplied without packing: each element of the right matrix is read once.
+const FEW: usize = 3;
+
+/// Rows of the right matrix that are added together.
+const TOGETHER: usize = 8;
+
+/// Fewer elements of a right matrix are not worth a second thread.
+const PARALLEL: usize = 1 << 18;
+
+/// The product of few rows of `inner` elements with a matrix of contiguous rows.
+fn few_rows(a: &[f32], b: &[f32], inner: usize, out: &mut [f32], threads: usize) {
+    let n = b.len() / inner;
+    let threads = if b.len() < PARALLEL { 1 } else { threads.max(1) };
+    // Whole cache lines for each thread; sums do not depend on how columns are divided.
+    let share = n.div_ceil(threads).next_multiple_of(16);
+    for (a, out) in a.chunks_exact(inner).zip(out.chunks_exact_mut(n)) {
+        let run = |first: usize, out: &mut [f32]| {
+            Arch::new().dispatch(OneRow {
+                a,
+                b: &b[first..],
+                distance: n,
+                out,
+            });
+        };
+        if threads == 1 {
+            run(0, out);
+            continue;
+        }
+        rayon::scope(|scope| {
+            let run = &run;
+            for (i, out) in out.chunks_mut(share).enumerate() {
+                scope.spawn(move |_| run(i * share, out));
+            }
+        });
+    }
+}
+
+/// The product of a row with columns of a matrix whose rows are `distance` elements apart.
+struct OneRow<'a> {
+    a: &'a [f32],
+    b: &'a [f32],
+    distance: usize,
+    out: &'a mut [f32],
+}
+
+impl NullaryFnOnce for OneRow<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        let OneRow { a, b, distance, out } = self;
+        let n = out.len();
+        out.fill(0.0);
+        let (whole, rest) = a.as_chunks::<TOGETHER>();
+        for (i, factors) in whole.iter().enumerate() {
+            let rows: [&[f32]; TOGETHER] = std::array::from_fn(|l| &b[(i * TOGETHER + l) * distance..][..n]);
+            for (j, sum) in out.iter_mut().enumerate() {
+                let mut more = [0.0; TOGETHER];
+                for l in 0..TOGETHER {
+                    more[l] = factors[l] * rows[l][j];
+                }
+                *sum += ((more[0] + more[1]) + (more[2] + more[3])) + ((more[4] + more[5]) + (more[6] + more[7]));
+            }
+        }
+        for (l, factor) in rest.iter().enumerate() {
+            let row = &b[(whole.len() * TOGETHER + l) * distance..][..n];
+            out.iter_mut().zip(row).for_each(|(sum, x)| *sum += factor * x);
+        }
+    }
+}
+
 /// True if the right matrix is the same in every run, so that it is packed once, and the product is none of a vector,
 /// which reads each element of the matrix once.
 fn is_worth_packing(call: &Call<'_>, m: usize, n: usize, k: usize) -> bool {
@@ -121,7 +197,7 @@ fn is_worth_packing(call: &Call<'_>, m: usize, n: usize, k: usize) -> bool {
 }
 
 /// Where the matrix of each position of `batch` starts in an operand whose own batch dimensions broadcast to it.
-fn batch_starts(batch: &[usize], own: &[usize], size: usize) -> Vec<usize> {
+pub(super) fn batch_starts(batch: &[usize], own: &[usize], size: usize) -> Vec<usize> {
     let mut starts = vec![0];
     let missing = batch.len() - own.len();
     let mut stride: usize = size * own.iter().product::<usize>();
@@ -219,6 +295,8 @@ mod tests {
         let rows: &[(&[usize], &[usize])] = &[
             (&[1, 1], &[1, 1]),
             (&[3, 65], &[65, 16]),
+            (&[1, 65], &[65, 129]),
+            (&[2, 515], &[515, 520]),
             (&[63, 17], &[17, 1]),
             (&[0, 3], &[3, 2]),
             (&[2, 0], &[0, 3]),

@@ -7,21 +7,29 @@
 //! multiply-add, so elementwise results are the same on every machine.
 
 mod arena;
+mod attention;
+mod attention_mask;
+mod attention_softmax;
 mod broadcast;
 mod buffers;
+mod bytes;
 mod call;
 mod conv;
 mod conv_transpose;
 mod copy;
 mod depthwise;
+mod dot;
 mod elementwise;
 mod image;
 mod inferred;
+mod integer;
+mod integer_conv;
 mod kept;
 mod lanes;
 mod layout;
 mod micro;
 mod narrow;
+mod nbits;
 mod norm;
 mod operand;
 mod pad;
@@ -168,6 +176,10 @@ static KERNELS: &[&[Kernel]] = &[
     elementwise::KERNELS,
     unary::KERNELS,
     matmul::KERNELS,
+    attention::KERNELS,
+    integer::KERNELS,
+    nbits::KERNELS,
+    integer_conv::KERNELS,
     conv::KERNELS,
     conv_transpose::KERNELS,
     pad::KERNELS,

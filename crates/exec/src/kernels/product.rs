@@ -69,6 +69,29 @@ impl Left {
         left
     }
 
+    /// Packs a matrix of which `rows` rows are given as contiguous columns.
+    pub(super) fn of_columns(micro: Micro, matrix: &[f32], rows: usize) -> Left {
+        let inner = matrix.len() / rows.max(1);
+        let mut left = Left {
+            rows,
+            inner,
+            micro,
+            elements: Vec::with_capacity(rows * inner),
+        };
+        let mut elements = Vec::with_capacity(rows * inner);
+        for first in (0..inner).step_by(DEPTH) {
+            let columns = &matrix[first * rows..(first + DEPTH).min(inner) * rows];
+            for panel in 0..left.panels() {
+                let own = left.panel(panel);
+                columns
+                    .chunks_exact(rows)
+                    .for_each(|column| elements.extend_from_slice(&column[own.clone()]));
+            }
+        }
+        left.elements = elements;
+        left
+    }
+
     /// The number of panels.
     fn panels(&self) -> usize {
         self.rows.div_ceil(self.micro.rows)
@@ -201,6 +224,10 @@ impl Panels {
                 at += out.len();
                 let column = panel * micro.columns;
                 let count = micro.columns.min(columns - column);
+                if transposed && count == micro.columns {
+                    pack_rows(&matrix[column * inner + first..], inner, count, out);
+                    continue;
+                }
                 for (l, row) in out.chunks_exact_mut(micro.columns).enumerate() {
                     let (from, step) = match transposed {
                         false => ((first + l) * columns + column, 1),

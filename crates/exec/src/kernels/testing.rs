@@ -20,6 +20,32 @@ pub(crate) fn f32s(shape: &[usize], seed: u64) -> Tensor {
     Tensor::new::<f32>(shape, elements).unwrap()
 }
 
+/// Numbers beyond the range of integers, and next to its ends.
+pub(crate) const EDGES: [f32; 22] = [
+    0.0,
+    -0.0,
+    0.99,
+    -0.99,
+    127.5,
+    128.0,
+    -128.9,
+    -129.0,
+    255.9,
+    256.0,
+    300.0,
+    -1000.0,
+    2_147_483_520.0,
+    2_147_483_648.0,
+    -2_147_483_648.0,
+    -2_147_483_904.0,
+    1e15,
+    1.8e38,
+    -1.8e38,
+    f32::INFINITY,
+    f32::NEG_INFINITY,
+    f32::NAN,
+];
+
 /// A call that a kernel and the reference semantics both compute.
 pub(crate) struct Case {
     op: &'static str,

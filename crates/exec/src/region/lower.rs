@@ -141,6 +141,9 @@ fn call(b: &mut Builder, plan: &Plan, def: &'static OpDef, step: &Step, operands
         _ if operands.iter().any(|operand| operand.dtype != dtype) => return None,
         _ => {}
     }
+    if let ("cast", [_]) = (def.name, operands) {
+        return cast(b, def, step, first);
+    }
     if dtype == DType::Bool {
         return truth(b, def.name, operands);
     }
@@ -179,6 +182,34 @@ fn call(b: &mut Builder, plan: &Plan, def: &'static OpDef, step: &Step, operands
         (_, [_]) if is_float(dtype) => is(function(b, def, step, x)?),
         _ => None,
     }
+}
+
+/// A conversion between numbers of 8 and 32 bits.
+fn cast(b: &mut Builder, def: &'static OpDef, step: &Step, x: Typed) -> Option<Typed> {
+    let AttrValue::DType(dtype) = *def.attr_in(&step.attrs, "to") else {
+        return None;
+    };
+    let value = match (x.dtype, dtype) {
+        (DType::U8 | DType::I8, DType::I32 | DType::F32) | (DType::I32, DType::F32) => {
+            b.convert(stored(dtype)?, x.value)
+        }
+        (DType::F32, DType::U8 | DType::I8) => {
+            // The integer next to it on the side of zero, of which the low bits stay. From 2^31 on, those are zero, up
+            // to the greatest integer of 128 bits, which larger floats become.
+            let small = stored(dtype)?;
+            let near = b.convert(small, x.value);
+            let (bound, most) = (b.constant(2f32.powi(31)), b.constant(2f32.powi(127)));
+            let (none, all) = (b.bits(small, 0), b.bits(small, 0xff));
+            let size = b.unary(Unary::Abs, x.value);
+            let (is_near, is_less) = (b.less(size, bound), b.less(x.value, most));
+            let is_nan = b.is_nan(x.value);
+            let is_none = b.binary(Binary::Or, is_less, is_nan);
+            let far = b.select(is_none, none, all);
+            b.select(is_near, near, far)
+        }
+        _ => return None,
+    };
+    Some(Typed { value, dtype })
 }
 
 fn zero(b: &mut Builder, x: Value) -> Value {

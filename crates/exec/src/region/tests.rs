@@ -301,6 +301,28 @@ fn a_chain_is_one_region() {
     assert_eq!(compare(&g, &inputs, 0.0, 0.0).unwrap(), 1);
 }
 
+#[test]
+fn conversions_to_bytes_are_those_of_the_reference() {
+    for small in [DType::U8, DType::I8] {
+        let mut g = Graph::new();
+        let n = crate::kernels::testing::EDGES.len();
+        let x = g.input("x", Type::tensor(DType::F32, Shape::from(&[n][..])));
+        let y = g.call(known("neg"), &[x], &[]).unwrap();
+        let to = |dtype| [("to", AttrValue::DType(dtype))];
+        let bytes = g.call(known("cast"), &[y], &to(small)).unwrap();
+        let wide = g.call(known("cast"), &[bytes], &to(DType::I32)).unwrap();
+        let back = g.call(known("cast"), &[wide], &to(DType::F32)).unwrap();
+        let direct = g.call(known("cast"), &[bytes], &to(DType::F32)).unwrap();
+        let sum = g.call(known("add"), &[back, direct], &[]).unwrap();
+        g.output(bytes, None);
+        g.output(sum, None);
+        let plan = Plan::compile(&g).unwrap();
+        assert_eq!(plan.regions.len(), 1, "{plan}");
+        let x = Tensor::vector(crate::kernels::testing::EDGES.to_vec());
+        compare(&g, &[x], 0.0, 0.0).unwrap_or_else(|e| panic!("{small:?}: {e}"));
+    }
+}
+
 /// Values in the memory of a run are read and written there, and those of symbolic shapes too.
 #[test]
 fn loops_are_between_kernels() {

@@ -13,6 +13,36 @@ fn types() {
                 "i8[m, n]",
             ),
             (
+                "matmul_nbits",
+                "block_size=16",
+                &["f32[b, m, 40]", "u8[n, 3, 8]", "f32[n, 3]", "u8[n, 2]", "f32[n]"],
+                "f32[b, m, n]",
+            ),
+            (
+                "matmul_nbits",
+                "block_size=16",
+                &["f32[m, 50]", "u8[n, 3, 8]", "f32[n, 3]"],
+                "rows of `a` have 50 elements, which 3 blocks of 16 weights do not fit",
+            ),
+            (
+                "matmul_nbits",
+                "block_size=16",
+                &["f32[m, 40]", "u8[2, 3, 8]", "f32[2, 3]", "u8[2, 3]"],
+                "`zero_points` must have 4 elements, but is u8[2, 3]",
+            ),
+            (
+                "matmul_nbits",
+                "bits=8 block_size=16",
+                &["f32[m, 40]", "u8[n, 3, 8]", "f32[n, 3]"],
+                "a block of `b` has 8 bytes, but 16 weights of 8 bits",
+            ),
+            (
+                "matmul_nbits",
+                "bits=3 block_size=16",
+                &["f32[m, 40]", "u8[n, 3, 6]", "f32[n, 3]"],
+                "`bits` must be 4 or 8, but is 3",
+            ),
+            (
                 "conv_integer",
                 "pads=[1,1]",
                 &["u8[n, 2, 5]", "i8[4, 2, 3]"],
@@ -88,6 +118,19 @@ fn values() {
                     "u8 10",
                 ],
                 "u8[1, 1] 60",
+            ),
+            // The lower bits of a byte come first; 8 is the usual zero point.
+            (
+                "matmul_nbits",
+                "block_size=2",
+                &["f32[1,2] 2 4", "u8[1,1,1] 154", "f32[1,1] 0.5"],
+                "f32[1, 1] 4",
+            ),
+            (
+                "matmul_nbits",
+                "block_size=2",
+                &["f32[1,2] 2 4", "u8[1,1,1] 154", "f32[1,1] 0.5", "u8[1] 1", "f32[1] 3"],
+                "f32[1, 1] 28",
             ),
             // Padding has the value of the zero point.
             (

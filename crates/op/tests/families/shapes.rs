@@ -28,7 +28,7 @@ const WITHOUT: [(&str, &str); 4] = [
         "dimensions fit in a way of their own, which mutation has to find",
         "attention attention_with_cache depth_to_space space_to_depth tensor_scatter non_max_suppression \
          einsum det affine_grid gather gather_elements gather_nd scatter_elements scatter_nd matmul_integer \
-         qlinear_matmul conv_integer qlinear_conv rms_normalization layer_normalization_with_statistics tile \
+         matmul_nbits qlinear_matmul conv_integer qlinear_conv rms_normalization layer_normalization_with_statistics tile \
          reshape_like broadcast_to_like collapse_sum_like collapse_sum_to layout_transform linear_attention \
          negative_log_likelihood_loss softmax_cross_entropy_loss softmax_cross_entropy_loss_with_log_prob \
          dense batch_matmul tfidf_vectorizer compress max_pool_with_indices quantize_linear dequantize_linear \

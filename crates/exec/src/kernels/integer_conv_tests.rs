@@ -1,0 +1,112 @@
+use super::super::integer::tests::bytes;
+use super::super::testing::{Case, f32s};
+use tautomer_tensor::{DType, Tensor};
+
+/// Shapes of image and weights, and attributes.
+type Row = (
+    &'static [usize],
+    &'static [usize],
+    &'static [(&'static str, &'static [i64])],
+    i64,
+);
+
+const ROWS: [Row; 12] = [
+    (&[1, 1, 1, 1], &[1, 1, 1, 1], &[], 1),
+    (&[1, 3, 5, 7], &[13, 3, 1, 1], &[], 1),
+    (&[2, 5, 9, 33], &[4, 5, 3, 3], &[("pads", &[1, 1, 1, 1])], 1),
+    (
+        &[1, 4, 8, 9],
+        &[3, 4, 3, 3],
+        &[("pads", &[1, 0, 2, 1]), ("strides", &[2, 2])],
+        1,
+    ),
+    (
+        &[1, 6, 11, 10],
+        &[6, 3, 2, 3],
+        &[("strides", &[3, 2]), ("dilations", &[2, 3])],
+        2,
+    ),
+    (&[1, 5, 6, 6], &[10, 1, 3, 3], &[("pads", &[1, 1, 1, 1])], 5),
+    (&[1, 2, 40], &[3, 2, 5], &[("pads", &[4, 4]), ("dilations", &[2])], 1),
+    (&[1, 9, 7, 7], &[2, 9, 1, 1], &[("strides", &[2, 2])], 1),
+    (
+        &[1, 2, 4, 5, 6],
+        &[3, 2, 2, 3, 2],
+        &[("pads", &[1, 1, 0, 0, 1, 1]), ("strides", &[1, 2, 1])],
+        1,
+    ),
+    (&[1, 2, 3, 3], &[2, 2, 3, 3], &[("pads", &[4, 4, 4, 4])], 1),
+    (
+        &[1, 2, 3, 4],
+        &[1, 2, 2, 2],
+        &[("pads", &[0, 0, 3, 5]), ("strides", &[4, 4])],
+        1,
+    ),
+    (&[1, 3, 2, 130], &[17, 3, 1, 3], &[("pads", &[0, 1, 0, 1])], 1),
+];
+
+fn with(mut case: Case, row: &Row) -> Case {
+    for (name, list) in row.2 {
+        case = case.ints(name, list);
+    }
+    case.int("group", row.3)
+}
+
+#[test]
+fn convolutions_of_every_type_and_zero_point() {
+    for (tx, tw) in [
+        (DType::U8, DType::I8),
+        (DType::U8, DType::U8),
+        (DType::I8, DType::I8),
+        (DType::I8, DType::U8),
+    ] {
+        for row in &ROWS {
+            let case = || {
+                with(
+                    Case::new("conv_integer", &[bytes(tx, row.0, 1), bytes(tw, row.1, 2)]),
+                    row,
+                )
+            };
+            case().check();
+            let (zero, each) = (Some(bytes(tx, &[], 3)), Some(bytes(tw, &[row.1[0]], 4)));
+            case().operand(zero.clone()).check();
+            case().operand(zero.clone()).operand(Some(bytes(tw, &[], 5))).check();
+            case().operand(zero).operand(each).check();
+        }
+    }
+}
+
+#[test]
+fn quantized_convolutions() {
+    for (tx, tw, ty) in [
+        (DType::U8, DType::I8, DType::U8),
+        (DType::I8, DType::I8, DType::I8),
+        (DType::U8, DType::U8, DType::U8),
+    ] {
+        for row in &ROWS {
+            let filters = row.1[0];
+            for (scale, zero) in [
+                (Tensor::scalar(0.013f32), bytes(tw, &[], 6)),
+                (f32s(&[filters], 7), bytes(tw, &[filters], 8)),
+            ] {
+                let operands = [
+                    bytes(tx, row.0, 1),
+                    Tensor::scalar(0.02f32),
+                    bytes(tx, &[], 2),
+                    bytes(tw, row.1, 3),
+                    scale,
+                    zero,
+                    Tensor::scalar(0.9f32),
+                    bytes(ty, &[], 4),
+                ];
+                with(Case::new("qlinear_conv", &operands), row).check();
+                let bias = (0..filters as i32).map(|i| i * 700 - 2000).collect::<Vec<_>>();
+                with(
+                    Case::new("qlinear_conv", &operands).operand(Some(Tensor::vector(bias))),
+                    row,
+                )
+                .check();
+            }
+        }
+    }
+}
