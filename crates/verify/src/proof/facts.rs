@@ -652,9 +652,12 @@ mod tests {
         let mut two = facts();
         two.equate(&(a.clone() * rest.clone() - Dim::Const(2)), &|_| false);
         assert_eq!(two.zero(&(a.clone() - one.clone())), None);
+        // Of -1, the other factor is -1.
         let mut minus = facts();
-        minus.equate(&(a.clone() * rest + one.clone()), &|_| false);
-        assert_eq!(minus.zero(&(a - one)), None);
+        minus.equate(&(a.clone() * rest.clone() + one.clone()), &|_| false);
+        assert_eq!(minus.resolve(&a), one);
+        assert_eq!(minus.zero(&(rest.clone() + one.clone())), Some(true));
+        assert_eq!(minus.zero(&(rest - one)), Some(false));
     }
 
     #[test]
