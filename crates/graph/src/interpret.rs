@@ -199,6 +199,19 @@ pub fn interpret_over<S: System>(
     run_tensors::<Over<S>>(graph, value, &roots)
 }
 
+/// The values of some vertices over the number system `S`; see [`interpret_over`].
+///
+/// # Errors
+/// As [`interpret_over`].
+#[doc(hidden)]
+pub fn interpret_vertices_over<S: System>(
+    graph: &Graph,
+    value: &dyn Fn(VertexId) -> Option<Value<S>>,
+    roots: &[VertexId],
+) -> Result<Vec<Value<S>>, InterpretError> {
+    run_tensors::<Over<S>>(graph, value, roots)
+}
+
 /// The value of one call; composite operators are evaluated through their bodies.
 ///
 /// # Errors

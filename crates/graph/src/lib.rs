@@ -54,7 +54,9 @@ pub use declare::{declaration, declare, declare_checked};
 #[doc(hidden)]
 pub use interpret::evaluate_flow;
 #[doc(hidden)]
-pub use interpret::{evaluate_call, evaluate_call_over, evaluate_within, interpret_over, interpret_vertices};
+pub use interpret::{
+    evaluate_call, evaluate_call_over, evaluate_within, interpret_over, interpret_vertices, interpret_vertices_over,
+};
 #[doc(hidden)]
 pub use known::known_value;
 #[doc(hidden)]

@@ -247,6 +247,20 @@ impl Exact {
 
 /// The fraction in lowest terms.
 fn reduced(numerator: i128, denominator: i128) -> Exact {
+    // Floating-point numbers have powers of two as denominators.
+    if denominator > 0 && denominator & (denominator - 1) == 0 {
+        let zeros = denominator.trailing_zeros();
+        let common = if numerator == 0 {
+            zeros
+        } else {
+            numerator.trailing_zeros().min(zeros)
+        };
+        let (n, d) = (numerator >> common, denominator >> common);
+        return match (i64::try_from(n), i64::try_from(d)) {
+            (Ok(n), Ok(d)) => Exact(Small(Ratio::new_raw(n, d))),
+            _ => Exact(Large(Box::new(BigRational::new_raw(n.into(), d.into())))),
+        };
+    }
     // Most numbers are small, and their common divisors are found faster as `i64`.
     if let (Ok(n), Ok(d)) = (i64::try_from(numerator), i64::try_from(denominator)) {
         return Exact(Small(if d == 1 { Ratio::new_raw(n, 1) } else { Ratio::new(n, d) }));

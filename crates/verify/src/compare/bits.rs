@@ -49,10 +49,11 @@ pub(super) fn compare_bits(
 /// Compares bits at the given values.
 pub(crate) fn compare_bits_at(sides: &Sides, target: &[VertexId], values: Values, fault: Fault) -> Finding {
     let graph = &sides.graph;
-    let Some(a) = data::typed(graph, &sides.source, &values) else {
+    let (a, b) = data::both_typed(graph, (&sides.source, target), &values);
+    let Some(a) = a else {
         return Finding::Unknown;
     };
-    let Some(b) = data::typed(graph, target, &values) else {
+    let Some(b) = b else {
         return Mismatch::missing_value(values);
     };
     for (output, (x, y)) in a.iter().zip(&b).enumerate() {

@@ -63,8 +63,9 @@ pub(super) fn compare_in_f64_at(
     measured: &mut Measured,
 ) -> Finding {
     let graph = &sides.graph;
-    let run = |roots: &[VertexId]| data::bounded(graph, roots, &values);
-    let ((a, b), trace) = under(Laws::NONE, || (run(&sides.source), run(target)));
+    let ((a, b), trace) = under(Laws::NONE, || {
+        data::both_bounded(graph, (&sides.source, target), &values)
+    });
     let Some(a) = a else { return Finding::Unknown };
     let Some(b) = b else {
         return Mismatch::missing_value(values);

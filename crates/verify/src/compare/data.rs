@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::draw::{anchors, close_to, indices, tensor_with, ties};
 use crate::instance::random::Random;
-use tautomer_graph::{Graph, VertexId, interpret_over, interpret_vertices};
+use tautomer_graph::{Graph, VertexId, interpret_vertices, interpret_vertices_over};
 use tautomer_op::{Bounded, Field, Number, System, Value};
 
 pub(crate) use super::draw::{corners, tensor};
@@ -150,7 +150,8 @@ pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
             if may_be_indices && extents_are_known && dtype.int_range().is_some() && dtype != DType::Bool {
                 return Some((v, indices(&extents, dtype, &shape, random)?));
             }
-            let data = if extents_are_known || dtype.is_float() {
+            // One number may be a bound of a range, and a large one makes a range of many elements.
+            let data = if extents_are_known || dtype.is_float() && shape.iter().product::<usize>() != 1 {
                 data
             } else {
                 Data::Balanced
@@ -179,19 +180,41 @@ pub(crate) fn over<S: System>(
     roots: &[VertexId],
     value: &dyn Fn(VertexId) -> Option<Value<S>>,
 ) -> Option<Results<S>> {
-    let mut all = graph.clone();
-    all.clear_outputs();
-    for &root in roots {
-        all.output(root, None);
-    }
-    for v in graph.rpo_from(roots.iter().copied()) {
-        if graph.ty(v).as_tensor().is_some() {
-            all.output(v, None);
-        }
-    }
-    let mut outputs = interpret_over::<S>(&all, value).ok()?;
+    let inner = tensors_below(graph, roots);
+    let all: Vec<VertexId> = roots.iter().chain(&inner).copied().collect();
+    let mut outputs = interpret_vertices_over::<S>(graph, value, &all).ok()?;
     let inner = outputs.split_off(roots.len());
     Some(Results { outputs, inner })
+}
+
+/// The values of both sides, as by [`over`]; what they have in common is computed once.
+pub(super) fn both_over<S: System>(
+    graph: &Graph,
+    (source, target): (&[VertexId], &[VertexId]),
+    value: &dyn Fn(VertexId) -> Option<Value<S>>,
+) -> (Option<Results<S>>, Option<Results<S>>) {
+    let parts = [
+        source.to_vec(),
+        tensors_below(graph, source),
+        target.to_vec(),
+        tensors_below(graph, target),
+    ];
+    let Ok(mut outputs) = interpret_vertices_over::<S>(graph, value, &parts.concat()) else {
+        // Which side has no values matters.
+        return (over(graph, source, value), over(graph, target, value));
+    };
+    let mut last = |part: &[VertexId]| outputs.split_off(outputs.len() - part.len());
+    let (inner, outputs) = (last(&parts[3]), last(&parts[2]));
+    let target = Results { outputs, inner };
+    let (inner, outputs) = (last(&parts[1]), last(&parts[0]));
+    (Some(Results { outputs, inner }), Some(target))
+}
+
+/// The vertices that `roots` depend on and whose values are tensors.
+fn tensors_below(graph: &Graph, roots: &[VertexId]) -> Vec<VertexId> {
+    let mut all = graph.rpo_from(roots.iter().copied());
+    all.retain(|v| graph.ty(*v).as_tensor().is_some());
+    all
 }
 
 /// Results in the element types of the graph.
@@ -199,17 +222,38 @@ pub(crate) fn typed(graph: &Graph, roots: &[VertexId], values: &Values) -> Optio
     interpret_vertices(graph, &|v| values.get(&v).cloned(), roots).ok()
 }
 
-/// Results in double precision with error bounds; the leaves are exact.
-pub(crate) fn bounded(graph: &Graph, roots: &[VertexId], values: &Values) -> Option<Results<Bounded>> {
-    let leaf = |v: VertexId| {
-        let tensor = values.get(&v)?;
-        if !tensor.dtype().is_float() {
-            return Value::from_tensor(tensor).ok();
+/// Results of both sides in the element types of the graph; what they have in common is computed once.
+pub(super) fn both_typed(
+    graph: &Graph,
+    (source, target): (&[VertexId], &[VertexId]),
+    values: &Values,
+) -> (Option<Vec<Tensor>>, Option<Vec<Tensor>>) {
+    match typed(graph, &[source, target].concat(), values) {
+        Some(mut all) => {
+            let second = all.split_off(source.len());
+            (Some(all), Some(second))
         }
-        let numbers = tensor.to_f64s()?.into_iter().map(Bounded::exact);
-        real(tensor, numbers.collect())
-    };
-    over::<Bounded>(graph, roots, &leaf)
+        // Which side has no values matters.
+        None => (typed(graph, source, values), typed(graph, target, values)),
+    }
+}
+
+/// Results of both sides in double precision with error bounds; the leaves are exact.
+pub(super) fn both_bounded(
+    graph: &Graph,
+    sides: (&[VertexId], &[VertexId]),
+    values: &Values,
+) -> (Option<Results<Bounded>>, Option<Results<Bounded>>) {
+    both_over::<Bounded>(graph, sides, &|v| exactly(values.get(&v)?))
+}
+
+/// A tensor whose real elements are exact.
+fn exactly(tensor: &Tensor) -> Option<Value<Bounded>> {
+    if !tensor.dtype().is_float() {
+        return Value::from_tensor(tensor).ok();
+    }
+    let numbers = tensor.to_f64s()?.into_iter().map(Bounded::exact);
+    real(tensor, numbers.collect())
 }
 
 /// Points for the leaves with real elements; other leaves keep their values.

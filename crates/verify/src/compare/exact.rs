@@ -195,8 +195,10 @@ fn in_field(sides: &Sides, target: &[VertexId], random: &mut Random) -> Option<O
         let kind = if point == 0 { Data::Balanced } else { Data::Ties };
         let values = data::values(graph, kind, random)?;
         let points = data::points(graph, &values, || data::variable(random))?;
-        let run = |roots: &[VertexId]| data::over::<Field>(graph, roots, &|v| points.get(&v).cloned());
-        let ((a, b), trace) = under(Laws::NONE, || (run(&sides.source), run(target)));
+        let leaf = |v: VertexId| points.get(&v).cloned();
+        let ((a, b), trace) = under(Laws::NONE, || {
+            data::both_over::<Field>(graph, (&sides.source, target), &leaf)
+        });
         let (a, b) = (a?, b?);
         let Some(pairs) = pairs(sides, &a, &b) else {
             return Some(None);
@@ -239,9 +241,10 @@ impl Lawfully<'_> {
                     Lawful::variable(|| random.next())
                 }
             })?;
-            let run = |roots: &[VertexId]| data::over::<Lawful>(graph, roots, &|v| points.get(&v).cloned());
-            let (found, trace) = under(laws, || Some((run(&self.sides.source)?, run(self.target)?)));
-            let (a, b) = found?;
+            let leaf = |v: VertexId| points.get(&v).cloned();
+            let sides = (self.sides.source.as_slice(), self.target);
+            let ((a, b), trace) = under(laws, || data::both_over::<Lawful>(graph, sides, &leaf));
+            let (a, b) = (a?, b?);
             all = all.and(trace);
             let pairs = pairs(self.sides, &a, &b)?;
             digits.resize(pairs.len(), 0);
@@ -294,8 +297,8 @@ fn in_rationals_at(sides: &Sides, target: &[VertexId], laws: Laws, values: &Valu
     let leaf = |v: VertexId| Value::<Exact>::from_tensor(values.get(&v)?).ok();
     let points: rustc_hash::FxHashMap<VertexId, Value<Exact>> =
         data::leaves(graph).filter_map(|v| Some((v, leaf(v)?))).collect();
-    let run = |roots: &[VertexId]| data::over::<Exact>(graph, roots, &|v| points.get(&v).cloned());
-    let ((a, b), trace) = under(laws, || (run(&sides.source), run(target)));
+    let leaf = |v: VertexId| points.get(&v).cloned();
+    let ((a, b), trace) = under(laws, || data::both_over::<Exact>(graph, (&sides.source, target), &leaf));
     let (Some(a), Some(b)) = (a, b) else {
         return RationalResult::Undefined;
     };

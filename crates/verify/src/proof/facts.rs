@@ -260,6 +260,9 @@ impl Facts {
             self.least_product(product)?;
             return Some(product.iter().map(|a| Dim::atom(a.clone()) - Dim::Const(1)).collect());
         }
+        if let Some(factors) = self.factors_of_one(dim) {
+            return Some(factors);
+        }
         let mut sum = 0i64;
         for (product, c) in &terms {
             if product.is_empty() {
@@ -289,6 +292,31 @@ impl Facts {
             }
         }
         Some(out)
+    }
+
+    /// Equations that follow if `dim` is 0 and says that a product is 1, of which only some factors are atoms, as in
+    /// `a * (b - c) = 1`. Two integers whose product is 1 are both 1 or both -1, and both are 1 if one of them is not
+    /// negative, whatever is known about the other.
+    fn factors_of_one(&self, dim: &Dim) -> Option<Vec<Dim>> {
+        let one = Dim::Const(1);
+        for product in [dim.clone() + one.clone(), one.clone() - dim.clone()] {
+            let mut rest = product.clone();
+            let mut out = Vec::new();
+            for atom in common_factors(&product) {
+                let factor = Dim::atom(atom.clone());
+                if self.least(&atom).is_some_and(|least| least >= 0)
+                    && let Some(other) = rest.exact_div(&factor)
+                {
+                    rest = other;
+                    out.push(factor - one.clone());
+                }
+            }
+            if !out.is_empty() {
+                out.push(rest - one);
+                return Some(out);
+            }
+        }
+        None
     }
 
     /// True if the facts contradict one another.
@@ -595,6 +623,41 @@ mod tests {
         assert!(!facts.follows(&(a.clone() * b.clone() - Dim::Const(2) - place)));
         assert_eq!(facts.zero(&(a.clone() - i.clone())), Some(false));
         assert_eq!(facts.zero(&(i - j)), None);
+    }
+
+    #[test]
+    fn factors_of_one_are_one() {
+        let (a, b, i, j) = symbols();
+        let one = Dim::Const(1);
+        let facts = || {
+            let mut facts = Facts::default();
+            facts.add(a.clone());
+            facts
+        };
+        // a * (b - i + j) = 1, where nothing is known of the sum.
+        let rest = b.clone() - i.clone() + j.clone();
+        for equation in [
+            a.clone() * rest.clone() - one.clone(),
+            one.clone() - a.clone() * rest.clone(),
+        ] {
+            let mut facts = facts();
+            facts.equate(&equation, &|_| false);
+            assert_eq!(facts.resolve(&a), one);
+            assert_eq!(facts.zero(&(rest.clone() - one.clone())), Some(true));
+        }
+        // The factor may be -1 if it is not known to be at least 0; and of 2, the factors are not known.
+        let mut unknown = Facts::default();
+        unknown.equate(&(a.clone() * rest.clone() - one.clone()), &|_| false);
+        assert_eq!(unknown.zero(&(a.clone() - one.clone())), None);
+        let mut two = facts();
+        two.equate(&(a.clone() * rest.clone() - Dim::Const(2)), &|_| false);
+        assert_eq!(two.zero(&(a.clone() - one.clone())), None);
+        // Of -1, the other factor is -1.
+        let mut minus = facts();
+        minus.equate(&(a.clone() * rest.clone() + one.clone()), &|_| false);
+        assert_eq!(minus.resolve(&a), one);
+        assert_eq!(minus.zero(&(rest.clone() + one.clone())), Some(true));
+        assert_eq!(minus.zero(&(rest - one)), Some(false));
     }
 
     #[test]

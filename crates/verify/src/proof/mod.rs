@@ -46,7 +46,7 @@ use self::ledger::Ledger;
 use self::meaning::{At, Meaning};
 use self::ranks::Ranks;
 use self::scope::{Found, Level, Prepared, Scope};
-use crate::instance::recipe::Recipe;
+use crate::instance::recipe::{Recipe, Step};
 
 use tautomer_graph::{Graph, Node, VertexId, expand_composites};
 use tautomer_op::{Formula, Made, OpDef, OpTraits, ShapeRule};
@@ -227,7 +227,7 @@ impl AtLevel<'_> {
         // Where open numbers are not enough for a proof, ranks and sizes alone seldom are.
         let effort = if self.level == Level::Sizes { EFFORT / 3 } else { EFFORT };
         let given = self.given(effort, false);
-        let mut forms = self.forms(false);
+        let forms = self.forms(false);
         // If both sides treat each axis alone, a proof for two axes holds for more.
         let is_small = |form: &Form| !form.axes_alone() || form.ranks().all(|rank| rank <= 2);
         let mut axes_alone = self.scope.ignores_ranks();
@@ -271,9 +271,11 @@ impl AtLevel<'_> {
             Some(Ranks::All) => forms.iter().map(|p| ranks::spatial::structure(&p.recipe)).collect(),
             _ => FxHashSet::default(),
         };
-        let refused = self.refused(&given, &covered)?;
+        let mut proved = forms.clone();
+        proved.retain(|p| !left_out.contains(&p.recipe));
+        let refused = self.refused(&given, &covered, &proved)?;
         let limited = left_out.len() + refused;
-        forms.retain(|p| !left_out.contains(&p.recipe));
+        let mut forms = proved;
         let all_words = self.words(&mut forms);
         // Numbers that a condition keeps near a literal are taken for that literal.
         coverage.rounded |= self.scope.is_near_one_number(&|_| true);
@@ -372,10 +374,23 @@ impl AtLevel<'_> {
 
     /// Proves the forms of refused instances: at other sizes, an engine may apply the rule. Returns the number of forms
     /// whose proof takes too long, without those whose structure is among the `covered` ones.
-    fn refused(&self, given: &Given, covered: &FxHashSet<Recipe>) -> Result<usize, String> {
+    ///
+    /// A form with an operator that a variable may stand for, and that none of the proved `forms` has, is left out: the
+    /// ledger names the operators of the proved forms, so that the verdict says nothing about it, and is not
+    /// `proved-all`.
+    fn refused(&self, given: &Given, covered: &FxHashSet<Recipe>, forms: &[Prepared]) -> Result<usize, String> {
         let mut limited = 0;
+        let named: FxHashSet<&str> = forms.iter().flat_map(|p| operator_names(&p.recipe)).collect();
+        let choices = self.task.rule.operators.iter().flat_map(|variable| &variable.choices);
+        let unproved: FxHashSet<&str> = choices
+            .map(|def| def.name)
+            .filter(|name| !named.contains(name))
+            .collect();
         let mut seen: FxHashSet<Recipe> = FxHashSet::default();
         for recipe in self.task.refused {
+            if operator_names(recipe).any(|name| unproved.contains(name)) {
+                continue;
+            }
             let Some(prepared) = self.prepared(recipe, false) else {
                 continue;
             };
@@ -424,6 +439,14 @@ impl AtLevel<'_> {
         }
         all
     }
+}
+
+/// The names of the operators that an instance calls.
+fn operator_names(recipe: &Recipe) -> impl Iterator<Item = &'static str> + '_ {
+    recipe.steps.iter().filter_map(|step| match step {
+        Step::Call { def, .. } => Some(def.name),
+        _ => None,
+    })
 }
 
 /// Why a form is not proved.

@@ -21,7 +21,7 @@ use self::read::Reader;
 use super::Coverage;
 use super::certificate::Trail;
 use super::ledger::{Covers, Ledger};
-use tautomer_op::{AttrKind, AttrValue, CostRule, Formula, OpDef, OpTraits, ShapeRule, lookup};
+use tautomer_op::{AttrDef, AttrKind, AttrValue, CostRule, Formula, Made, OpDef, OpTraits, ShapeRule, lookup, table};
 use tautomer_rule::{Class, Rule};
 
 /// Limit on the vertices of a term, each counted as often as it is used.
@@ -179,6 +179,27 @@ fn is_identity(def: &OpDef) -> bool {
     def.law() == Formula::Function(tautomer_op::Function::Same) && def.traits.contains(OpTraits::ELEMENTWISE)
 }
 
+/// For an operator whose result has the shape and the element type of its operand and one number everywhere: the
+/// operator that makes that number with a shape and an element type.
+fn filled_like(def: &'static OpDef) -> Option<&'static OpDef> {
+    let Formula::Made(Made::Filled {
+        number: Some(number),
+        like: true,
+    }) = def.law()
+    else {
+        return None;
+    };
+    let written = Formula::Made(Made::Filled {
+        number: Some(number),
+        like: false,
+    });
+    let has_both = |other: &OpDef| {
+        let names: Vec<&str> = other.attrs.iter().map(|attr| attr.name).collect();
+        names == ["shape", "dtype"] && other.operands.is_empty()
+    };
+    table().find(|other| other.law() == written && has_both(other))
+}
+
 impl Term {
     /// The number of vertices; at most a little more than [`SIZE`].
     fn size(&self) -> usize {
@@ -223,6 +244,12 @@ impl Maker {
         }
         if let (true, [one]) = (called.head.in_table().is_some_and(is_identity), operands.as_slice()) {
             return Some(one.clone());
+        }
+        // Equal numbers like a value are these numbers with its shape and its element type.
+        if let ([one], Some(made)) = (operands.as_slice(), called.head.in_table().and_then(filled_like)) {
+            let field = |attr: &AttrDef| parts::function(Function::Field(attr.name.to_owned()), vec![one.clone()]);
+            let attrs = made.attrs.iter().map(field).collect();
+            return self.call(Called::operator(made), Vec::new(), attrs);
         }
         // A function of each element may be applied before the elements are moved.
         if let ([one], true) = (operands.as_slice(), called.elementwise)

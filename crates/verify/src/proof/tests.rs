@@ -340,6 +340,28 @@ fn integers_wrap_around_in_proofs() {
 
 /// A verdict names what it covers, and `proved-all` leaves nothing out.
 #[test]
+fn operators_that_have_no_proof_are_not_in_the_verdict() {
+    // With operands as its bounds, `clip` is no formula, and was in no proved form.
+    let text = "/// A number before what is moved.\nrule r(x, c: param) { for f in elementwise, g in transpose reshape: let v = g(x) {..b}; f(c, v) {..a} => g(f(c, x) {..a}) {..b} where c.size == 1, c.rank <= x.rank, c.rank <= v.rank numerics bitwise }";
+    let (verdict, why) = verdict_of(text);
+    let Verdict::ProvedFor(coverage) = &verdict else {
+        panic!("{verdict}: {why:?}");
+    };
+    let operators = coverage
+        .ledger
+        .lines()
+        .iter()
+        .find(|line| line.what == "the operator `f`");
+    let Some(Covers::Sampled(named)) = operators.map(|line| &line.covers) else {
+        panic!("{verdict}");
+    };
+    assert!(!named.contains("`clip`"), "{named}");
+    // Wrong for most operators, right for some that are proved.
+    let (wrong, _) = verdict_of(&text.replace("g(f(c, x) {..a})", "g(f(x, c) {..a})"));
+    assert!(matches!(wrong, Verdict::Refuted(_)), "{wrong}");
+}
+
+#[test]
 fn what_was_only_tried_is_not_proved_for_all() {
     for (text, part) in [
         (

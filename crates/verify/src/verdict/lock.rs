@@ -22,7 +22,7 @@ pub const LOCK_NAME: &str = "verdicts.lock";
 
 /// The version of the verifier; a verdict of another version is out of date. Raise it with every change to the
 /// verifier, or to what an operator computes, that may change a verdict.
-pub const VERIFIER: u32 = 13;
+pub const VERIFIER: u32 = 14;
 
 /// The version of the lock file format.
 const FORMAT: u32 = 1;

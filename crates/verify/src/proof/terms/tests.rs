@@ -47,6 +47,9 @@ fn rules_that_hold_by_definition_are_one_term() {
         "(x) { squeeze(x) {axes = k} => reshape(x) {shape = [x.shape[i] for i in range(x.rank) if (i in k) == false]} numerics bitwise }",
         "(x) { relu(flatten(x) {axis = k}) => reshape(relu(x)) {shape = [prod(x.shape[..k]), prod(x.shape[k..])]} numerics bitwise }",
         "(x) { let y = reduce_sum(x) {axes = k, keepdims = false, ..r}; y => reshape(reduce_sum(x) {axes = k, keepdims = true, ..r}) {shape = y.shape} numerics bitwise }",
+        // Numbers like a value.
+        "(x) { zeros_like(x) => zeros() {shape = x.shape, dtype = x.dtype} numerics bitwise }",
+        "(x, y) { let s = x + y; s * ones_like(s) => s * ones() {shape = s.shape, dtype = s.dtype} numerics bitwise }",
     ] {
         assert!(is_one_term(text), "{text}");
     }
@@ -98,6 +101,12 @@ fn rules_that_are_almost_like_them_are_not() {
         // Left out in the source, which is not the default of the target.
         "(x) { \"t::Maybe\"(x) {k = a} => \"t::Twice\"(x) {k = a} numerics real }",
         "(x) { elu(x) {..a} => \"t::Twice\"(x) {..a} numerics real }",
+        // Numbers like another value, of another shape or element type, and other numbers.
+        "(x) { zeros_like(x) => ones() {shape = x.shape, dtype = x.dtype} numerics real }",
+        "(x, y) { x + zeros_like(y) => x + zeros() {shape = x.shape, dtype = y.dtype} numerics real }",
+        "(x, y) { cast_like(y, zeros_like(x)) => cast_like(y, zeros() {shape = x.shape, dtype = y.dtype}) numerics real }",
+        "(x) { sum(zeros_like(x)) => sum(zeros() {shape = x.shape[1..], dtype = x.dtype}) numerics real }",
+        "(x) { ones_like(x) => ones() {shape = x.shape, dtype = f32} numerics real }",
         // What a value is known to be depends on how it is written.
         "(x: const) { relu(x) => when is_one(relu(x)) { x } else { relu(x) } numerics real }",
         "(x) { relu(x) => when x.rank > 6 { x } else { relu(x) } numerics real }",

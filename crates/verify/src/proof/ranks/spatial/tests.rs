@@ -27,6 +27,11 @@ fn any_number_of_spatial_axes_is_proved() {
           conv(x, w) {..a} * c => conv(x, w * reshape(c) {shape = []}) {..a}
           where c.size == 1 numerics real
         }",
+        // Of a factor with one element, dimensions that are those of the image are 1.
+        "rule before(x, w: param, c: param) {
+          conv(x * c, w) {..a} => conv(x, w * reshape(c) {shape = []}) {..a}
+          where c.size == 1, c.rank <= x.rank numerics real
+        }",
         "rule channels(x, w: param, c: param) {
           conv(x, w) {..a} * c
           => conv(x, w * reshape(c) {shape = [w.shape[0]] ++ [1 for i in range(1, w.rank)]}) {..a}
@@ -65,6 +70,19 @@ fn spatial_axes_that_are_told_apart_are_not_proved() {
         "rule other(x, v: param, w: param) {
           conv(x, v) {..a} + conv(x, w) {..a} => conv(x, v + v) {..a}
           where v.shape == w.shape numerics real
+        }",
+        // Wrong: a factor of any size, a factor that is taken twice, a shift.
+        "rule any(x, w: param, c: param) {
+          conv(x * c, w) {..a} => conv(x, w * reduce_sum(c)) {..a}
+          where c.rank <= x.rank numerics real
+        }",
+        "rule twice(x, w: param, c: param) {
+          conv(x * c, w * c) {..a} => conv(x, w * reshape(c) {shape = []}) {..a}
+          where c.size == 1, c.rank <= x.rank numerics real
+        }",
+        "rule shift(x, w: param, c: param) {
+          conv(x + c, w) {..a} => conv(x, w + reshape(c) {shape = []}) {..a}
+          where c.size == 1, c.rank <= x.rank numerics real
         }",
         // Wrong: a bias is not scaled.
         "rule bias(x, w: param, b: param, c: param) {
