@@ -208,6 +208,9 @@ impl Search<'_> {
             .iter()
             .flat_map(|r| probe::with_numbers(r, numbers, own))
             .collect();
+        // Without conditions, nothing ties numbers to each other.
+        let conditional = bases.iter().take(if self.rule.conditions.is_empty() { 0 } else { PLAIN });
+        let tied = conditional.map(|r| probe::with_pairs(r, fits)).collect();
         let tells = &|recipe: &Recipe| {
             let sides = recipe.sides(self.trial).filter(Sides::types_agree);
             sides.is_some_and(|sides| sides.source.iter().all(|v| has_elements(&sides, *v)))
@@ -223,6 +226,7 @@ impl Search<'_> {
             kind(2, axes(all_at_once)),
             kind(2, single),
             kind(1, each(&mut |r| probe::with_all_numbers(r, numbers, own))),
+            kind(4, tied),
             kind(
                 4,
                 bases

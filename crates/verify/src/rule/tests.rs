@@ -155,6 +155,21 @@ fn an_error_of_the_caller_ends_the_work() {
 /// Rules that are wrong somewhere, each with the faults that may be reported.
 const WRONG: &[(&str, &[Fault], &str)] = &[
     (
+        "shifts of which the condition admits one pair besides the obvious one",
+        &[Fault::Values],
+        "rule r(x) {
+           roll(roll(x) {shifts = [k], axes = [0]}) {shifts = [j], axes = [0]} => roll(x) {shifts = [1], axes = [0]}
+           where k * (j + 1) == 1 numerics bitwise
+         }",
+    ),
+    (
+        "constants of which the condition admits few pairs",
+        &[Fault::Values],
+        "rule r(x, c: const, d: const) {
+           x * c + d => x + d where c.size == 1, d.size == 1, value(c) * (value(d) + 1) == 1 numerics real
+         }",
+    ),
+    (
         "product of matrices commutes",
         &[Fault::Types, Fault::Values],
         "rule r(a, b) { matmul(a, b) => matmul(b, a) numerics real }",

@@ -5,6 +5,7 @@ mod axes;
 mod counts;
 mod lists;
 mod numbers;
+mod pairs;
 mod sizes;
 mod types;
 mod windows;
@@ -15,6 +16,7 @@ pub(crate) use self::axes::{with_all_orders, with_axes, with_everything, with_mo
 pub(crate) use self::counts::{with_counts, with_empty_lists, with_ranks};
 pub(crate) use self::lists::with_lists;
 pub(crate) use self::numbers::{with_all_numbers, with_numbers};
+pub(crate) use self::pairs::with_pairs;
 pub(crate) use self::sizes::{with_blocks, with_integers, with_sizes, with_small_extents};
 pub(crate) use self::types::{with_discrete_types, with_types};
 pub(crate) use self::windows::with_windows;
