@@ -14,9 +14,9 @@ use tautomer::formats::atomic;
 use tautomer::graph::Graph;
 use tautomer::op::{Cost, Priced};
 use tautomer::rewrite::graph_cost_by;
-use tautomer::{Model, Target, random_values};
+use tautomer::{Target, random_values};
 
-use self::probes::{BANDWIDTH, LAUNCH, PROBES, Probe, SPEED};
+use self::probes::{Probe, Probes};
 use super::progress::Progress;
 use super::{Done, Failure, Shell, operators, output};
 
@@ -51,7 +51,8 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         None => usual_path().ok_or_else(no_place)?,
     };
     let begun = Instant::now();
-    let found = Costs::measured(args.threads, &Progress::new(shell, "measuring"))?;
+    let probes = Probes::read()?;
+    let found = Costs::measured(&probes, args.threads, &Progress::new(shell, "measuring"))?;
     let text = found.target(args.threads);
     // A target that this build writes, it also reads.
     Target::from_text("<calibrate>", &text)?;
@@ -71,7 +72,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     }
     shell.say(&format!(
         "measured {} programs in {:.1} s: {} µs to start a call, {} GFLOP/s, {} GB/s",
-        PROBES.len() + 3,
+        probes.count(),
         begun.elapsed().as_secs_f64(),
         rounded(found.launch),
         rounded(found.gflops),
@@ -144,43 +145,43 @@ fn unwritten(path: &Path, e: &std::io::Error) -> Failure {
 }
 
 /// What was measured: a machine as targets describe it.
-struct Costs {
+struct Costs<'p> {
     /// Microseconds to start a call.
     launch: f64,
     gflops: f64,
     /// Billions of bytes in a second.
     bandwidth: f64,
     /// Groups of operators, and how much longer they take than the three numbers above say.
-    factors: Vec<(&'static [&'static str], f64)>,
+    factors: Vec<(&'p [String], f64)>,
 }
 
-impl Costs {
-    fn measured(threads: NonZeroUsize, progress: &Progress) -> Result<Costs, Failure> {
+impl<'p> Costs<'p> {
+    fn measured(probes: &'p Probes, threads: NonZeroUsize, progress: &Progress) -> Result<Costs<'p>, Failure> {
         let mut done = 0;
-        let mut timed = |program: &str| {
-            progress.count(done, Some(PROBES.len() + 3), "programs");
+        let mut timed = |graph: &Graph| {
+            progress.count(done, Some(probes.count()), "programs");
             done += 1;
-            Measured::of(program, threads)
+            Measured::of(graph, threads)
         };
-        let tiny = timed(LAUNCH)?;
-        let sum = timed(BANDWIDTH)?;
-        let product = timed(SPEED)?;
+        let tiny = timed(&probes.launch)?;
+        let sum = timed(&probes.bandwidth)?;
+        let product = timed(&probes.speed)?;
         let mut costs = Costs {
             launch: tiny.micros / tiny.work.launches,
             gflops: product.work.flops / product.micros / 1e3,
             bandwidth: sum.work.bytes / sum.micros / 1e3,
             factors: Vec::new(),
         };
-        let mut ratios: Vec<(&Probe, f64)> = Vec::with_capacity(PROBES.len());
-        for probe in PROBES {
-            let found = timed(probe.program)?;
+        let mut ratios: Vec<(&Probe, f64)> = Vec::with_capacity(probes.groups.len());
+        for probe in &probes.groups {
+            let found = timed(&probe.graph)?;
             ratios.push((probe, found.micros / costs.micros(&found.work)));
         }
         for group in ratios.chunk_by(|(a, _), (b, _)| a.operators == b.operators) {
             let logarithms: f64 = group.iter().map(|(_, ratio)| ratio.ln()).sum();
             let factor = (logarithms / group.len() as f64).exp();
             if !(1.0 / NOISE..NOISE).contains(&factor) {
-                costs.factors.push((group[0].0.operators, factor));
+                costs.factors.push((&group[0].0.operators, factor));
             }
         }
         Ok(costs)
@@ -227,10 +228,8 @@ struct Measured {
 }
 
 impl Measured {
-    fn of(program: &str, threads: NonZeroUsize) -> Result<Measured, Failure> {
+    fn of(graph: &Graph, threads: NonZeroUsize) -> Result<Measured, Failure> {
         let failed = |message: String| Failure::from(Diagnostic::error("T0406", message));
-        let model = Model::from_text("<probe>", program)?;
-        let graph = &model.workload.graph;
         let (inputs, params) = random_values(graph, 0).ok_or_else(|| failed("a probe has no inputs".to_owned()))?;
         let plan = Plan::compile(graph).map_err(|e| failed(e.to_string()))?;
         let executor = Executor::new(plan, Mode::Kernels).map_err(|e| failed(e.to_string()))?;
@@ -261,6 +260,9 @@ impl Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tautomer::Model;
+    use tautomer::graph::{Node, VertexId};
+    use tautomer::op::lookup;
 
     #[test]
     fn numbers_have_three_digits() {
@@ -271,29 +273,43 @@ mod tests {
     }
 
     #[test]
-    fn probes_are_programs_of_the_operators_that_they_measure() {
-        for probe in PROBES {
-            let model = Model::from_text("<probe>", probe.program).unwrap_or_else(|e| panic!("{}\n{e}", probe.program));
-            let text = model.to_text();
-            let named = |name: &&str| text.contains(&format!("{name}("));
-            let symbols = [("add", "+"), ("mul", "*"), ("matmul", "@")];
-            let written = |name: &&str| symbols.iter().any(|(of, symbol)| of == name && text.contains(symbol));
+    fn probes_call_an_operator_of_their_group() {
+        let probes = Probes::read().unwrap_or_else(|problems| panic!("{problems}"));
+        assert!(probes.groups.len() > 20);
+        for probe in &probes.groups {
+            for name in &probe.operators {
+                assert!(lookup(name).is_some(), "there is no operator `{name}`");
+            }
+            let called: Vec<String> = probe
+                .graph
+                .rpo()
+                .into_iter()
+                .filter_map(|v| called(&probe.graph, v))
+                .collect();
+            assert_eq!(called.len(), 1, "{called:?}");
             assert!(
-                probe.operators.iter().any(|name| named(name) || written(name)),
-                "{} is not one of {:?}",
-                text,
+                probe.operators.contains(&called[0]),
+                "{called:?} is not among {:?}",
                 probe.operators
             );
         }
     }
 
+    fn called(graph: &Graph, v: VertexId) -> Option<String> {
+        match &graph.vertex(v).node {
+            Node::Call { op, .. } => Some(op.name().as_str().to_owned()),
+            _ => None,
+        }
+    }
+
     #[test]
     fn a_target_of_measured_costs_prices_calls_by_them() {
+        let softmax = ["softmax".to_owned(), "log_softmax".to_owned()];
         let costs = Costs {
             launch: 0.5,
             gflops: 100.0,
             bandwidth: 20.0,
-            factors: vec![(&["softmax", "log_softmax"], 3.0)],
+            factors: vec![(&softmax, 3.0)],
         };
         let target = Target::from_text("here.target", &costs.target(NonZeroUsize::MIN)).unwrap();
         let model = Model::from_text("a", "fn main(x: f32[1000, 500]) { softmax(x) }").unwrap();

@@ -86,6 +86,8 @@ const LEFT: &[(&str, &[&str], &str)] = &[
     ("crates/lang/src/build/items.rs", &["shape"], FIELD),
     ("crates/lang/src/print/items.rs", &["where"], WORD),
     ("crates/lang/src/print/operators.rs", &["where"], WORD),
+    ("crates/lang/src/print/targets.rs", &["where"], WORD),
+    ("crates/verify/src/proof/terms.rs", &["shape"], FIELD),
     ("crates/lang/src/lib.rs", &["and", "not", "or"], WORD),
     ("crates/lang/src/script.rs", &["and", "not", "or"], WORD),
     (

@@ -209,7 +209,9 @@ impl Search<'_> {
             .flat_map(|r| probe::with_numbers(r, numbers, own))
             .collect();
         // Without conditions, nothing ties numbers to each other.
-        let conditional = bases.iter().take(if self.rule.conditions.is_empty() { 0 } else { PLAIN });
+        let conditional = bases
+            .iter()
+            .take(if self.rule.conditions.is_empty() { 0 } else { PLAIN });
         let tied = conditional.map(|r| probe::with_pairs(r, fits)).collect();
         let tells = &|recipe: &Recipe| {
             let sides = recipe.sides(self.trial).filter(Sides::types_agree);
