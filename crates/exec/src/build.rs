@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::error::PlanError;
 use super::plan::{Constant, Plan, Port, Slot, SlotId, Step};
 use super::{kernels, memory, region};
-use tautomer_graph::{Graph, Node, VertexId, expand_composites};
+use tautomer_graph::{Graph, Node, VertexId, expand_calls};
 use tautomer_op::{Op, OpDef};
 use tautomer_tensor::Type;
 
@@ -20,18 +20,25 @@ enum Held {
 }
 
 impl Plan {
-    /// The plan of a graph. Composite operators without a kernel are replaced by their bodies.
+    /// The plan of a graph. Calls of composite operators without a kernel for their element type are replaced by bodies.
     ///
     /// # Errors
     /// If it calls an operator without a definition, or has a tuple where only a tensor is possible.
     pub fn compile(graph: &Graph) -> Result<Plan, PlanError> {
-        let slow = |def: &OpDef| def.composite_body().is_some() && kernels::of(def.name).is_empty();
-        let is_slow = |v: VertexId| graph.vertex(v).op().and_then(Op::def).is_some_and(slow);
-        if graph.ids().any(is_slow) {
+        let is_slow = |graph: &Graph, v: VertexId, def: &OpDef| {
+            let operands = graph.pred(v);
+            let first = operands
+                .first()
+                .and_then(|&u| graph.ty(u).as_tensor())
+                .map(|ty| ty.dtype);
+            def.composite_body().is_some() && !kernels::may_run(def.name, first)
+        };
+        let def_of = |v: VertexId| graph.vertex(v).op().and_then(Op::def);
+        if graph.ids().any(|v| def_of(v).is_some_and(|def| is_slow(graph, v, def))) {
             let mut expanded = graph.clone();
             // A body that cannot be typed yet, because a rank is unknown, stays a call; its operands are better known
             // at run time.
-            if expand_composites(&mut expanded, &slow).is_ok() {
+            if expand_calls(&mut expanded, &is_slow).is_ok() {
                 return Plan::compile_flat(&expanded);
             }
         }

@@ -98,9 +98,7 @@ fn bytes_of(ty: &tautomer_tensor::TensorType) -> f64 {
 
 /// How the operations of a call are weighted, depending on whether there is a kernel for its first operand.
 pub(super) fn weights(def: &OpDef, first: Option<DType>) -> Weights {
-    let fits = |kernel: &kernels::Kernel| kernel.dtype.is_none() || kernel.dtype == first;
-    let narrow = matches!(first, Some(DType::F16 | DType::BF16));
-    let has_kernel = kernels::of(def.name).iter().any(|kernel| narrow || fits(kernel));
+    let has_kernel = kernels::may_run(def.name, first);
     // Bodies are run by the kernels of the operators they call.
     if has_kernel || def.composite_body().is_some() || matches!(def.semantics, Semantics::Flow(_)) {
         Weights::KERNELS

@@ -82,6 +82,22 @@ fn check_memory(plan: &Plan) {
     );
 }
 
+#[test]
+fn calls_without_a_kernel_for_their_type_are_expanded() {
+    let of = |dtype: &str| {
+        let operand = format!("{dtype}[1, 2, 3, 4]");
+        let text = format!("fn main(q: {operand}, k: {operand}, v: {operand}) {{ attention(q, k, v) }}");
+        let plan = Plan::compile(&graph(&text)).unwrap();
+        plan.steps.iter().map(|step| step.op.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("f32"), ["attention"]);
+    let expanded = of("f64");
+    assert!(
+        expanded.contains(&"matmul".to_owned()) && !expanded.contains(&"attention".to_owned()),
+        "{expanded:?}"
+    );
+}
+
 proptest! {
     #![proptest_config(tautomer_testing::random_cases(256))]
 

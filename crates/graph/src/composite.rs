@@ -151,6 +151,14 @@ pub fn inline_program<K: Sink>(
 /// # Errors
 /// If a body does not type for its operands.
 pub fn expand_composites(graph: &mut Graph, expand: &dyn Fn(&OpDef) -> bool) -> Result<usize, OpError> {
+    expand_calls(graph, &|_, _, def| expand(def))
+}
+
+/// As [`expand_composites`], for calls: `expand` is asked about each vertex that calls a composite operator.
+///
+/// # Errors
+/// If a body does not type for its operands.
+pub fn expand_calls(graph: &mut Graph, expand: &dyn Fn(&Graph, VertexId, &OpDef) -> bool) -> Result<usize, OpError> {
     let mut count = 0;
     loop {
         let found: Vec<(VertexId, &'static OpDef, tautomer_op::Attrs)> = graph
@@ -160,7 +168,7 @@ pub fn expand_composites(graph: &mut Graph, expand: &dyn Fn(&OpDef) -> bool) -> 
                 Node::Call {
                     op: Op::Known(def),
                     attrs,
-                } if def.composite_body().is_some() && expand(def) => Some((v, *def, attrs.clone())),
+                } if def.composite_body().is_some() && expand(graph, v, def) => Some((v, *def, attrs.clone())),
                 _ => None,
             })
             .collect();

@@ -36,7 +36,7 @@ use petgraph::visit::EdgeRef;
 use smallvec::SmallVec;
 
 pub use compare::same_graph;
-pub use composite::expand_composites;
+pub use composite::{expand_calls, expand_composites};
 pub use flow::Datum;
 pub use interpret::{InterpretError, evaluate_data, interpret, interpret_data};
 pub use meter::Allowance;

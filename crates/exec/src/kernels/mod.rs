@@ -242,6 +242,13 @@ pub fn run(def: &'static OpDef, operands: &[Operand<'_>], attrs: &[AttrValue], c
     Ok(None)
 }
 
+/// True if a kernel of `op` may accept a call whose first operand has that element type.
+pub fn may_run(op: &str, first: Option<DType>) -> bool {
+    let is_narrow = first.is_some_and(narrow::is_narrow);
+    let fits = |kernel: &Kernel| kernel.dtype.is_none() || kernel.dtype == first;
+    of(op).iter().any(|kernel| is_narrow || fits(kernel))
+}
+
 /// True if a kernel of `op` can write its result over an operand, if both are of type `dtype`.
 pub fn is_in_place(op: &str, dtype: DType) -> bool {
     let first = of(op).iter().find(|k| k.dtype.is_none() || k.dtype == Some(dtype));
