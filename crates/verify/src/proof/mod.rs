@@ -308,8 +308,8 @@ impl AtLevel<'_> {
         ranks
     }
 
-    /// Like [`required`](AtLevel::required); but a form whose proof takes too long is left out, if another one was
-    /// proved before. The ledger says so.
+    /// Like [`required`](AtLevel::required); but a form whose proof says nothing about the rule is left out, if another
+    /// one was proved before. The ledger says so.
     fn required_or_left_out(
         &self,
         prepared: &Prepared,
@@ -331,7 +331,7 @@ impl AtLevel<'_> {
         let proved = prove_form(self.trial, form, given)?;
         if proved.cases == 0 {
             let why = format!("the rule applies at no sizes of a form of {}", form.operators());
-            return Err(Unproved { why, limit: false });
+            return Err(Unproved { why, limit: true });
         }
         coverage.forms += 1;
         coverage.cases += proved.cases;
@@ -452,7 +452,7 @@ fn operator_names(recipe: &Recipe) -> impl Iterator<Item = &'static str> + '_ {
 /// Why a form is not proved.
 struct Unproved {
     why: String,
-    /// The proof took too long: that says nothing about the rule.
+    /// The proof took too long, or found no sizes at which the rule applies: that says nothing about the rule.
     limit: bool,
 }
 
