@@ -198,6 +198,7 @@ fn tests_of_the_coverage_page_exist() {
         include_str!("corpus.rs"),
         include_str!("evaluation.rs"),
         include_str!("fused.rs"),
+        include_str!("integers.rs"),
         include_str!("language.rs"),
         include_str!("registry.rs"),
         include_str!("rewrite.rs"),
