@@ -45,6 +45,11 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let path = match &args.output {
         Some(path) => {
+            // `--target` takes what ends otherwise for a name.
+            if path.extension().is_none_or(|suffix| suffix != "target") {
+                let problem = Diagnostic::error("T0402", format!("{}: not a file of targets", path.display()));
+                return Err(problem.help("give a file that ends in `.target`").into());
+            }
             output::has_folder(path)?;
             path.clone()
         }

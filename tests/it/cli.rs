@@ -134,6 +134,12 @@ fn this_machine_is_measured() {
     assert!(shown.code == 0 && shown.out.contains("machine launch"), "{}", shown.err);
     let after = run(dir.path(), "optimize a.taut --target here");
     assert!(after.code == 0 && after.err.contains(" on here "), "{}", after.err);
+    let other = run(dir.path(), "calibrate -o mine.txt");
+    assert!(
+        other.code == 2 && other.err.contains("ends in `.target`"),
+        "{}",
+        other.err
+    );
     let file = run(dir.path(), "calibrate -o mine.target --threads 2");
     assert!(
         file.code == 0 && file.err.contains("`--target mine.target`"),

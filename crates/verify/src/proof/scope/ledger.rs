@@ -53,10 +53,7 @@ impl Scope<'_> {
         );
         if found.limited > 0 {
             let n = found.limited;
-            out.add(
-                "forms",
-                Covers::Sampled(format!("without {n} that were only tested, for want of time")),
-            );
+            out.add("forms", Covers::Sampled(format!("without {n} that were only tested")));
         }
         self.ranks(forms, found, &mut out);
         let types: BTreeSet<DType> = forms.iter().flat_map(|f| dtypes(&f.recipe)).collect();
