@@ -5,12 +5,13 @@ mod read;
 mod shape;
 mod write;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Diagnostics, Source};
 use crate::formats::onnx::{
-    Bytes, Encodable, OnnxInfo, decode_model, encodable, encode_model, import_in, read_model_in,
+    Bytes, Encodable, OnnxInfo, decode_model, encodable, encode_model, import_in, join_elements, read_model_in,
 };
 use crate::formats::pnnx::{self, ParamFile};
 use crate::formats::whole;
@@ -160,8 +161,32 @@ impl Model {
         )
     }
 
+    /// As [`Model::from_onnx_in`], where `elements` are those of initializers that have none in `bytes`: memory of the
+    /// caller, which is copied once.
+    ///
+    /// # Errors
+    /// As for [`Model::from_onnx`].
+    pub fn from_onnx_parts(
+        bytes: impl AsRef<[u8]> + Send + 'static,
+        elements: HashMap<String, Bytes>,
+        operators: &Scope,
+    ) -> Result<Model, Diagnostics> {
+        let operators = build_options(operators)?.scope;
+        Model::joined(Bytes::from_owner(bytes), elements, Path::new("<bytes>"), &operators)
+    }
+
     fn decoded(bytes: Bytes, path: &Path, operators: &Scope) -> Result<Model, Diagnostics> {
-        let model = decode_model(bytes).map_err(|e| failed("T0501", format!("{}: {e}", shown(path))))?;
+        Model::joined(bytes, HashMap::new(), path, operators)
+    }
+
+    fn joined(
+        bytes: Bytes,
+        elements: HashMap<String, Bytes>,
+        path: &Path,
+        operators: &Scope,
+    ) -> Result<Model, Diagnostics> {
+        let mut model = decode_model(bytes).map_err(|e| failed("T0501", format!("{}: {e}", shown(path))))?;
+        join_elements(&mut model, elements);
         let imported = import_in(model, None, operators)?;
         let mut notes = read::newer_format(path, &imported.info);
         notes.extend(imported.notes);

@@ -1,9 +1,15 @@
-//! Arrays of Python as tensors without a copy, for as long as a call takes.
+//! Memory that Python and the library share without a copy: arrays as tensors for as long as a call takes, and the
+//! elements of initializers, either way.
 
+use std::ffi::c_int;
 use std::mem::{ManuallyDrop, forget};
 
 use numpy::{Element as NumpyElement, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
 use pyo3::prelude::*;
+use tautomer::formats::onnx::Bytes;
 use tautomer::tensor::{Element, Nd, Tensor, with_array};
 
 /// Arrays of fewer bytes are copied, which takes less time than it takes to prevent it.
@@ -75,5 +81,64 @@ impl Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         self.release();
+    }
+}
+
+/// The bytes of a contiguous object of Python, which it keeps.
+pub(crate) struct Buffer(PyBuffer<u8>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Buffer {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Buffer> {
+        let buffer = PyBuffer::get(&object)?;
+        match buffer.is_c_contiguous() {
+            true => Ok(Buffer(buffer)),
+            false => Err(PyBufferError::new_err("the elements are not contiguous")),
+        }
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        let start = self.0.buf_ptr().cast::<u8>();
+        match self.0.len_bytes() {
+            0 => &[],
+            // SAFETY: the buffer is contiguous and has that many bytes, which stay where they are until it is dropped.
+            // They are read during the call that takes the buffer; that its caller does not write to them meanwhile is
+            // what every function on arrays that releases the lock of the interpreter asks for.
+            length => unsafe { std::slice::from_raw_parts(start, length) },
+        }
+    }
+}
+
+/// Elements of a tensor of the library, which Python may read as a buffer.
+#[pyclass(frozen, module = "tautomer._core")]
+pub(crate) struct Elements(Bytes);
+
+impl Elements {
+    pub(crate) fn new(bytes: Bytes) -> Elements {
+        Elements(bytes)
+    }
+}
+
+#[pymethods]
+impl Elements {
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// # Safety
+    /// Python calls it, with a view to be filled.
+    unsafe fn __getbuffer__(slf: Bound<'_, Elements>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let bytes = &slf.get().0;
+        let length = ffi::Py_ssize_t::try_from(bytes.len())?;
+        let start = bytes.as_ptr().cast_mut().cast();
+        // SAFETY: the view refers to `slf`, which keeps the bytes; as it is marked to be read alone, a request for one
+        // that can be written is refused.
+        match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) } {
+            0 => Ok(()),
+            _ => Err(PyErr::fetch(slf.py())),
+        }
     }
 }

@@ -31,6 +31,7 @@ fn explain(code: &str) -> Option<String> {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<model::Model>()?;
+    module.add_class::<lent::Elements>()?;
     module.add_class::<rules::RuleSet>()?;
     module.add_class::<optimize::Optimized>()?;
     module.add_class::<session::Session>()?;

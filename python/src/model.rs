@@ -1,13 +1,17 @@
 //! Programs and models, and their graphs.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList};
+use tautomer::diag::Diagnostics;
+use tautomer::formats::onnx::Bytes;
 use tautomer::graph::{Graph, Node, VertexId};
 use tautomer::op::Scope;
 
+use crate::lent::{Buffer, Elements};
 use crate::problems::{raised, refused};
 use crate::rules::RuleSet;
 use crate::{arrays, drawn};
@@ -36,13 +40,23 @@ impl Model {
         Ok(Model { inner })
     }
 
-    /// Reads an ONNX model from memory.
+    /// Reads an ONNX model from memory; `elements` are buffers with the elements of initializers that have none in
+    /// `data`, and are copied once.
     #[staticmethod]
-    #[pyo3(signature = (data, rules=None))]
-    fn from_onnx(py: Python<'_>, data: PyBackedBytes, rules: Option<&RuleSet>) -> PyResult<Model> {
+    #[pyo3(signature = (data, rules=None, elements=None))]
+    fn from_onnx(
+        py: Python<'_>,
+        data: PyBackedBytes,
+        rules: Option<&RuleSet>,
+        elements: Option<HashMap<String, Buffer>>,
+    ) -> PyResult<Model> {
         let scope = operators(rules);
+        let elements = elements.unwrap_or_default().into_iter();
+        let elements = elements
+            .map(|(name, buffer)| (name, Bytes::from_owner(buffer)))
+            .collect();
         let inner = py
-            .detach(|| tautomer::Model::from_onnx_in(data, &scope))
+            .detach(|| tautomer::Model::from_onnx_parts(data, elements, &scope))
             .map_err(|e| raised(py, &e))?;
         Ok(Model { inner })
     }
@@ -61,6 +75,19 @@ impl Model {
     /// The bytes of an ONNX file.
     fn to_onnx<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         encoded(py, &self.inner)
+    }
+
+    /// The bytes of an ONNX file without the elements of initializers that take at least `least` bytes, and buffers
+    /// with these by name, which share memory with the model.
+    fn to_onnx_parts<'py>(
+        &self,
+        py: Python<'py>,
+        least: usize,
+    ) -> PyResult<(Bound<'py, PyBytes>, HashMap<String, Elements>)> {
+        let parts = py.detach(|| Ok(self.inner.encodable()?.parts(least)));
+        let (bytes, elements) = parts.map_err(|e: Diagnostics| raised(py, &e))?;
+        let elements = elements.into_iter().map(|(name, raw)| (name, Elements::new(raw)));
+        Ok((PyBytes::new(py, &bytes), elements.collect()))
     }
 
     /// The text of the program.

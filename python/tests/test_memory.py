@@ -76,6 +76,26 @@ assert len(result) > 90_000_000
     assert growth(program, str(large)) < 2.25 * WEIGHTS
 
 
+def test_weights_of_onnx_ir_are_copied_once(large):
+    # The weights: the result is a view of them.
+    program = """
+import onnx_ir
+model = onnx_ir.load(sys.argv[1])
+for name, value in model.graph.initializers.items():
+    value.const_value = onnx_ir.Tensor(value.const_value.numpy().copy(), name=name)
+weights = value.const_value.numpy()
+before = most()
+result = tautomer.optimize(model, check=0).model
+print(most() - before)
+found = result.graph.initializers[name].const_value
+assert found.shape == weights.shape and found.dtype == onnx_ir.DataType.FLOAT
+assert np.array_equal(found.numpy(), weights)
+assert not found.numpy().flags.writeable
+assert value.const_value.numpy() is weights
+"""
+    assert growth(program, str(large)) < 1.25 * WEIGHTS
+
+
 INPUT = """
 x = np.ones((25_000, 1_000), "float32")
 session = tautomer.Session("fn main(x: f32[n, m]) { reduce_sum(x) {axes = [1]} }")

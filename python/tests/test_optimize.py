@@ -200,6 +200,42 @@ def test_audit_computes_everything():
     assert tautomer.audit("fn main(x: f32[2, 3]) { relu(x + 0.0) }")["enodes"] > 2
 
 
+def test_weights_of_onnx_ir_keep_their_types_and_values(tmp_path):
+    rng = np.random.default_rng(0)
+    names = ["FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16", "INT64", "INT32", "UINT8", "BOOL", "FLOAT8E4M3FN", "INT4"]
+    tensors = {}
+    for name in names:
+        dtype = onnx_ir.DataType[name]
+        values = rng.integers(0, 2 if name == "BOOL" else 8, (64, 64)).astype(dtype.numpy())
+        tensors[name] = onnx_ir.Tensor(values, dtype, name=name)
+    # One in a file beside the model.
+    (tmp_path / "w.bin").write_bytes(tensors["FLOAT"].tobytes())
+    tensors["FILE"] = onnx_ir.ExternalTensor(
+        "w.bin", 0, 64 * 64 * 4, onnx_ir.DataType.FLOAT, shape=onnx_ir.Shape([64, 64]), name="FILE", base_dir=tmp_path
+    )
+    tensors["SMALL"] = onnx_ir.tensor([1.5, 2.5], name="SMALL")
+    values = [onnx_ir.Value(name=name, const_value=tensor) for name, tensor in tensors.items()]
+    for value in values:
+        value.type, value.shape = onnx_ir.TensorType(value.const_value.dtype), value.const_value.shape
+    nodes = [onnx_ir.node("Identity", [value], name=f"copy_{value.name}") for value in values]
+    for node, value in zip(nodes, values):
+        node.outputs[0].name, node.outputs[0].type = f"out_{value.name}", value.type
+        node.outputs[0].shape = value.shape
+    graph = onnx_ir.Graph(
+        [], [n.outputs[0] for n in nodes], nodes=nodes, initializers=values, opset_imports={"": 23}, name="g"
+    )
+    model = onnx_ir.Model(graph, ir_version=11)
+    result = tautomer.optimize(model, check=0).model
+    onnx.checker.check_model(onnx_ir.to_proto(result))
+    found = {out.name: out.producer() for out in result.graph.outputs}
+    for name, tensor in tensors.items():
+        stored = found[f"out_{name}"].inputs[0].const_value
+        assert (stored.dtype, stored.shape) == (tensor.dtype, tensor.shape), name
+        assert np.array_equal(stored.numpy(), tensor.numpy()), name
+    # The model that was given is as it was.
+    assert all(value.const_value is tensors[value.name] for value in values)
+
+
 def test_the_pass_changes_models_of_onnx_ir(model):
     ir = onnx_ir.from_proto(model)
     result = tautomer.onnxscript_pass(check=1)(ir)

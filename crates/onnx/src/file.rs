@@ -1,5 +1,6 @@
 //! Model files.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use prost::Message;
@@ -55,6 +56,14 @@ pub fn decode_model(bytes: Bytes) -> Result<ModelProto, Problem> {
     Ok(model)
 }
 
+/// Gives initializers of the main graph, by name, elements that are kept apart from the model.
+pub fn join_elements(model: &mut ModelProto, mut elements: HashMap<String, Bytes>) {
+    for tensor in model.graph.iter_mut().flat_map(|graph| &mut graph.initializer) {
+        let found = tensor.name.as_ref().and_then(|name| elements.remove(name));
+        tensor.raw_data = found.or_else(|| tensor.raw_data.take());
+    }
+}
+
 /// Writes a graph as a model file, which is read back before it is put in place; beyond 2 GB, the weights go to a file
 /// beside it. Returns notes.
 ///
@@ -86,6 +95,21 @@ impl Encodable {
     /// The number of bytes that it takes.
     pub fn length(&self) -> usize {
         self.length
+    }
+
+    /// The model without the elements of initializers that take at least `least` bytes, and these by name, which share
+    /// memory with the parameters. [`join_elements`] is the inverse.
+    pub fn parts(&self, least: usize) -> (Vec<u8>, Vec<(String, Bytes)>) {
+        let mut model = self.model.clone();
+        let mut elements = Vec::new();
+        for tensor in model.graph.iter_mut().flat_map(|graph| &mut graph.initializer) {
+            if let Some(name) = &tensor.name
+                && let Some(raw) = tensor.raw_data.take_if(|raw| raw.len() >= least)
+            {
+                elements.push((name.clone(), raw));
+            }
+        }
+        (model.encode_to_vec(), elements)
     }
 
     /// Writes it; false if there is not exactly as much room as it takes.
@@ -207,6 +231,25 @@ mod tests {
         assert_eq!(read_model(&path).unwrap().workload.params, params);
         write_model(&path, &graph, &params, &OnnxInfo::default()).unwrap();
         assert_eq!(read_model(&path).unwrap().workload.params, params);
+    }
+
+    #[test]
+    fn parts_share_memory_with_parameters_and_join() {
+        let (graph, params) = example();
+        let info = OnnxInfo::default();
+        let (bytes, elements) = encodable("m", &graph, &params, &info).unwrap().parts(2400);
+        assert!(bytes.len() < 1000);
+        let [(name, raw)] = &elements[..] else {
+            panic!("{elements:?}")
+        };
+        assert_eq!(name, "w");
+        let stored = tautomer_files::bytes::elements(&params["w"]).unwrap();
+        assert_eq!(raw.as_ptr(), stored.as_ptr());
+        let mut model = decode_model(bytes.into()).unwrap();
+        join_elements(&mut model, elements.into_iter().collect());
+        assert_eq!(model, export(&graph, &params, &info).unwrap().model);
+        let (_, none) = encodable("m", &graph, &params, &info).unwrap().parts(2401);
+        assert!(none.is_empty());
     }
 
     #[test]

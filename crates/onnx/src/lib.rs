@@ -26,7 +26,9 @@ pub use export::{Exported, OLDEST as OLDEST_OPSET, Target, export, raise_opset, 
 #[doc(no_inline)]
 pub use prost::bytes::Bytes;
 
-pub use file::{Encodable, decode_model, encodable, encode_model, read_model, read_model_in, write_model};
+pub use file::{
+    Encodable, decode_model, encodable, encode_model, join_elements, read_model, read_model_in, write_model,
+};
 pub use import::{Imported, import, import_in};
 pub use info::OnnxInfo;
 pub use schema::NEWEST as NEWEST_OPSET;

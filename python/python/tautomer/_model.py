@@ -49,9 +49,9 @@ def read(model: Any, rules: _core.RuleSet | None = None) -> tuple[_core.Model, s
         return _core.Model.from_onnx(model if isinstance(model, bytes) else bytes(model), rules), kind
     if kind == "proto":
         return _core.Model.from_onnx(model.SerializeToString(), rules), kind
-    import onnx_ir
+    from . import _ir
 
-    return _core.Model.from_onnx(onnx_ir.to_proto(model).SerializeToString(), rules), kind
+    return _ir.read(model, rules), kind
 
 
 def answer(model: _core.Model, kind: str, like: Any) -> Any:
@@ -60,16 +60,14 @@ def answer(model: _core.Model, kind: str, like: Any) -> Any:
 
     if kind == "bytes":
         return model.to_onnx()
-    is_onnx = kind in ("proto", "ir") or (kind == "path" and str(os.fspath(like)).endswith(".onnx"))
-    if is_onnx:
+    if kind == "ir":
+        from . import _ir
+
+        return _ir.written(model)
+    if kind == "proto" or (kind == "path" and str(os.fspath(like)).endswith(".onnx")):
         try:
             import onnx
         except ImportError:
             return Graph._of(model)
-        proto = onnx.ModelProto.FromString(model.to_onnx())
-        if kind != "ir":
-            return proto
-        import onnx_ir
-
-        return onnx_ir.from_proto(proto)
+        return onnx.ModelProto.FromString(model.to_onnx())
     return Graph._of(model)
