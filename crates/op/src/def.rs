@@ -230,6 +230,8 @@ impl OpTraits {
     pub const REDUCTION: OpTraits = OpTraits(1 << 11);
     /// Two calls with equal operands may have different values.
     pub const NONDETERMINISTIC: OpTraits = OpTraits(1 << 12);
+    /// Has no value for some integers, as a quotient by zero.
+    pub const PARTIAL: OpTraits = OpTraits(1 << 13);
 
     const NAMES: &[(&str, OpTraits)] = &[
         ("elementwise", OpTraits::ELEMENTWISE),
@@ -245,6 +247,7 @@ impl OpTraits {
         ("comparison", OpTraits::COMPARISON),
         ("reduction", OpTraits::REDUCTION),
         ("nondeterministic", OpTraits::NONDETERMINISTIC),
+        ("partial", OpTraits::PARTIAL),
     ];
 
     /// The union of both sets.

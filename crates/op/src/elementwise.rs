@@ -51,7 +51,7 @@ pub(super) const OPS: &[OpDef] = &[
     .infer(arithmetic)
     .reference(reference!(div))
     .formula(Formula::Function(Function::Quotient))
-    .traits(BINARY)
+    .traits(BINARY.and(OpTraits::PARTIAL))
     .cost(CostRule::Elementwise(4.0))
     .onnx("Div", 7),
     OpDef::new(
@@ -68,7 +68,7 @@ pub(super) const OPS: &[OpDef] = &[
     )])
     .infer(arithmetic)
     .reference(reference!(modulo))
-    .traits(BINARY)
+    .traits(BINARY.and(OpTraits::PARTIAL))
     .cost(CostRule::Elementwise(8.0))
     .onnx("Mod", 10),
     OpDef::new("pow", "`a` to the power of `b`; the result has the type of `a`.")

@@ -4,6 +4,7 @@ use super::bits::{compare_bits, compare_bits_at};
 use super::bounds::{Measured, compare_in_f64, compare_in_f64_at};
 use super::data::{Data, Values};
 use super::exact::{AssumedLaws, ExactResult, compare_exactly};
+use super::failures::compare_failures;
 use super::finding::{Evidence, Fault, Finding, Mismatch};
 use super::rounding::compare_rounded;
 use super::sides::{has_real_inputs, type_mismatch, without_tuples};
@@ -69,6 +70,9 @@ impl Comparer {
         }
         let turn = self.turn;
         self.turn += 1;
+        if let Some(mismatch) = compare_failures(sides, target, turn, random) {
+            return Finding::Mismatch(mismatch);
+        }
         if !has_real_inputs(sides) {
             return match compare_bits(rule, sides, target, turn, random) {
                 Finding::Agree(_) => Finding::Agree(Evidence::Discrete),

@@ -126,14 +126,19 @@ pub(crate) fn shape_of(graph: &Graph, v: VertexId) -> Option<(DType, Vec<usize>)
     Some((ty.dtype, ty.shape.as_ref().and_then(Shape::to_concrete)?))
 }
 
-/// Values for all leaves.
-pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<Values> {
-    // Where dimensions depend on data, integers stay small.
-    let extents_are_known = graph.ids().all(|v| {
+/// True if no dimension depends on data.
+pub(super) fn extents_are_known(graph: &Graph) -> bool {
+    graph.ids().all(|v| {
         let mut known = true;
         graph.ty(v).visit_dims(&mut |d| known &= d.as_const().is_some());
         known
-    });
+    })
+}
+
+/// Values for all leaves.
+pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<Values> {
+    // Where dimensions depend on data, integers stay small.
+    let extents_are_known = extents_are_known(graph);
     let near = if data == Data::Near { anchors(graph) } else { Vec::new() };
     if data == Data::Near && near.is_empty() {
         return None;

@@ -7,6 +7,7 @@ pub(crate) mod data;
 mod draw;
 pub(crate) mod element;
 pub(crate) mod exact;
+mod failures;
 pub(crate) mod finding;
 pub(crate) mod machine;
 mod rounding;

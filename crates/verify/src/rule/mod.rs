@@ -3,6 +3,7 @@
 mod all;
 #[cfg(test)]
 mod evidence_tests;
+mod failures;
 mod matched;
 mod probes;
 mod reached;

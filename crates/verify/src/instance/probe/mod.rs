@@ -18,7 +18,7 @@ pub(crate) use self::lists::with_lists;
 pub(crate) use self::numbers::{with_all_numbers, with_numbers};
 pub(crate) use self::pairs::with_pairs;
 pub(crate) use self::sizes::{with_blocks, with_integers, with_sizes, with_small_extents};
-pub(crate) use self::types::{with_discrete_types, with_types};
+pub(crate) use self::types::{with_discrete_types, with_integer_types, with_types};
 pub(crate) use self::windows::with_windows;
 
 /// The dimensions of all axes where they are made equal.

@@ -50,6 +50,17 @@ pub(crate) fn with_discrete_types(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> boo
     all.filter(|next| fits(next)).collect()
 }
 
+/// The recipe with all real operands as integers; `None` if a constant has no integer value.
+pub(crate) fn with_integer_types(recipe: &Recipe) -> Option<Recipe> {
+    let real: Vec<usize> = (0..recipe.steps.len())
+        .filter(|&i| dtype(recipe, i).is_some_and(DType::is_float))
+        .collect();
+    if real.is_empty() {
+        return None;
+    }
+    retyped(recipe, &real, DType::I64)
+}
+
 /// The recipe with every element type that it admits, and whether the list is complete; `fits` tells whether the rule
 /// matches and the types agree.
 pub(crate) fn with_types(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> (Vec<Recipe>, bool) {
