@@ -78,7 +78,7 @@ impl Model {
     /// [`RuleSet::operators`](crate::rule::RuleSet::operators) of rules that declare some.
     ///
     /// # Errors
-    /// As for [`Model::open`].
+    /// Same as for [`Model::open`].
     pub fn open_in(path: impl AsRef<Path>, operators: &Scope) -> Result<Model, Diagnostics> {
         let reading = Reading {
             from: None,
@@ -143,7 +143,7 @@ impl Model {
     /// As [`Model::from_onnx`], without a copy of the bytes as a whole.
     ///
     /// # Errors
-    /// As for [`Model::from_onnx`].
+    /// Same as for [`Model::from_onnx`].
     pub fn from_onnx_vec(bytes: Vec<u8>) -> Result<Model, Diagnostics> {
         Model::from_onnx_in(bytes, &Scope::default())
     }
@@ -151,7 +151,7 @@ impl Model {
     /// As [`Model::from_onnx_vec`]; the model may have declared operators besides those that come with the tool.
     ///
     /// # Errors
-    /// As for [`Model::from_onnx`].
+    /// Same as for [`Model::from_onnx`].
     pub fn from_onnx_in(bytes: impl AsRef<[u8]> + Send + 'static, operators: &Scope) -> Result<Model, Diagnostics> {
         Model::decoded(
             Bytes::from_owner(bytes),
@@ -186,7 +186,7 @@ impl Model {
     /// tool.
     ///
     /// # Errors
-    /// As for [`Model::from_text`].
+    /// Same as for [`Model::from_text`].
     ///
     /// ```
     /// # use tautomer::{Model, rules_of_text};
@@ -257,7 +257,7 @@ impl Model {
     /// As [`Model::to_onnx`], for memory of the caller: the length first, then the bytes.
     ///
     /// # Errors
-    /// As for [`Model::to_onnx`].
+    /// Same as for [`Model::to_onnx`].
     pub fn encodable(&self) -> Result<Encodable, Diagnostics> {
         let own = OnnxInfo::default();
         let Workload { graph, params } = &self.workload;

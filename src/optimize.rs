@@ -257,7 +257,7 @@ fn prepared(mut model: Model, options: &Options) -> Result<Model, Diagnostics> {
 /// Says why a rule does not apply to a model, or what became of it where it does.
 ///
 /// # Errors
-/// As [`optimize_model`], and if there is no such rule.
+/// Same as for [`optimize_model`]; also if there is no such rule.
 ///
 /// ```
 /// # use tautomer::{Model, Options, why_not};

@@ -207,7 +207,7 @@ pub fn read_rules(files: &[PathBuf]) -> Result<(RuleSet, Diagnostics), Diagnosti
 /// As [`read_rules`], and the built-in rules.
 ///
 /// # Errors
-/// As [`read_rules`].
+/// Same as for [`read_rules`].
 ///
 /// ```
 /// let (both, _) = tautomer::read_rules_with_built_in(&["gsl".into()])?;

@@ -37,7 +37,7 @@ pub struct WhyNot {
 /// Says of a rule why it is not applied to a graph, or why the result does not show it.
 ///
 /// # Errors
-/// As [`optimize`](super::optimize), and if there is no such rule.
+/// Same as for [`optimize`](super::optimize); also if there is no such rule.
 pub fn why_not(graph: &Graph, options: &Options<'_>, name: &str) -> Result<WhyNot, Diagnostics> {
     let everything = Options {
         class: Class::Approx(f64::INFINITY),

@@ -180,7 +180,7 @@ impl Target {
     /// The target of a text; `name` is what messages call the text.
     ///
     /// # Errors
-    /// As [`open`](Target::open).
+    /// Same as for [`open`](Target::open).
     ///
     /// ```
     /// use tautomer::Target;

@@ -181,7 +181,7 @@ impl Executor {
     /// ```
     ///
     /// # Errors
-    /// As for [`run`](Executor::run), and if a tensor has another type than the result.
+    /// Same as for [`run`](Executor::run); also if a tensor has another type than the result.
     pub fn run_into(&self, inputs: &[Tensor], params: &Params, outputs: &mut [Tensor]) -> Result<(), RunError> {
         let request = Request {
             into: Some(outputs),
@@ -193,7 +193,7 @@ impl Executor {
     /// Runs the plan and calls `after` with the index of every step that was computed, after it.
     ///
     /// # Errors
-    /// As for [`run`](Executor::run).
+    /// Same as for [`run`](Executor::run).
     pub fn run_timed(
         &self,
         inputs: &[Tensor],
@@ -210,7 +210,7 @@ impl Executor {
     /// Runs the plan on inputs by name.
     ///
     /// # Errors
-    /// As for [`run`](Executor::run), and if a name is not that of an input.
+    /// Same as for [`run`](Executor::run); also if a name is not that of an input.
     pub fn run_named(&self, inputs: &Params, params: &Params) -> Result<Vec<Tensor>, RunError> {
         let inputs = inputs
             .iter()
@@ -221,7 +221,7 @@ impl Executor {
     /// Runs the plan on inputs by name; inputs and results may be of any type.
     ///
     /// # Errors
-    /// As for [`run_named`](Executor::run_named).
+    /// Same as for [`run_named`](Executor::run_named).
     pub fn run_data(
         &self,
         inputs: &IndexMap<Arc<str>, Datum<Tensor>>,
@@ -254,7 +254,7 @@ impl Executor {
     /// Runs the plan and passes the results of every step to `observer`.
     ///
     /// # Errors
-    /// As for [`run`](Executor::run).
+    /// Same as for [`run`](Executor::run).
     pub fn run_observed(
         &self,
         inputs: &[Tensor],
@@ -271,7 +271,7 @@ impl Executor {
     /// Runs the plan within the limits of `meter`, and passes the results of every step to `observer`.
     ///
     /// # Errors
-    /// As for [`run`](Executor::run), and if a limit is exceeded.
+    /// Same as for [`run`](Executor::run); also if a limit is exceeded.
     pub fn run_within(
         &self,
         inputs: &[Tensor],

@@ -108,7 +108,7 @@ impl Session {
     /// Results for inputs in order, in the tensors given; see [`Executor::run_into`].
     ///
     /// # Errors
-    /// As for [`run`](Session::run), and if a tensor has another type than the result.
+    /// Same as for [`run`](Session::run); also if a tensor has another type than the result.
     pub fn run_into(&self, inputs: &[Tensor], outputs: &mut [Tensor]) -> Result<(), RunError> {
         self.executor.run_into(inputs, &self.params, outputs)
     }

@@ -36,7 +36,7 @@ pub fn read_model(path: &Path) -> Result<Imported, Diagnostics> {
 /// As [`read_model`]; nodes of other domains whose operators `scope` declares become calls of these.
 ///
 /// # Errors
-/// As [`read_model`].
+/// Same as for [`read_model`].
 pub fn read_model_in(path: &Path, scope: &Scope) -> Result<Imported, Diagnostics> {
     let bytes = whole::read(path, MAX_MODEL as u64).map_err(|e| refused(FormatError::io(path, e)))?;
     let model = decode_model(bytes.into()).map_err(|e| refused(FormatError::at(path, "onnx", e)))?;
@@ -97,7 +97,7 @@ impl Encodable {
 /// As [`encode_model`], for memory of the caller.
 ///
 /// # Errors
-/// As for [`encode_model`].
+/// Same as for [`encode_model`].
 pub fn encodable(name: &str, graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Encodable, Diagnostics> {
     let exported = export(graph, params, info)?;
     check_back(name, graph, params, &exported.model)?;

@@ -41,7 +41,7 @@ impl Default for CostModel<'_> {
     }
 }
 
-/// What graphs are compared by: first the number of calls that should not stay, then the time.
+/// The price by which graphs are compared: first the number of calls that should not stay, then the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Price {
     pub(super) illegal: u64,

@@ -51,11 +51,11 @@ pub struct FoldReport {
 /// An expression of parameters and constants that is computed at run time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FoldNote {
-    /// Its name, or what computes it.
+    /// Its name, or the call that computes it.
     pub value: String,
     /// The reason why it was not computed.
     pub why: String,
-    /// How to have it computed.
+    /// How to have it computed ahead of time.
     pub help: &'static str,
     /// The number of bytes by which the parameters would grow, if that is the reason.
     pub bytes: u64,

@@ -59,7 +59,7 @@ impl Trial {
         &self.program.rule
     }
 
-    /// The same trial, which also evaluates these expressions of the rule at each match.
+    /// The same trial, but it also evaluates these expressions of the rule at each match.
     pub fn watching(self, watched: Vec<ExprId>) -> Trial {
         Trial { watched, ..self }
     }
@@ -87,7 +87,7 @@ impl Trial {
     }
 }
 
-/// As [`Trial::sides`].
+/// Same as [`Trial::sides`].
 pub(super) fn sides(program: &Program, graph: Graph, at: Option<&[VertexId]>, watched: &[ExprId]) -> Option<Sides> {
     let index = Index::new(graph);
     let mut found = None;

@@ -385,7 +385,7 @@ mod avx512 {
     use super::{COLUMNS, GROUP, Row, Weights};
 
     /// # Safety
-    /// As for [`super::Columns`].
+    /// Same as for [`super::Columns`].
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn four_bits(weights: &Weights<'_>, row: &Row, column: usize, out: &mut [f32]) {
         let size = weights.column_size();
@@ -430,7 +430,7 @@ mod avx512 {
     }
 
     /// # Safety
-    /// As for [`super::Columns`].
+    /// Same as for [`super::Columns`].
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn eight_bits(weights: &Weights<'_>, row: &Row, column: usize, out: &mut [f32]) {
         let size = weights.column_size();

@@ -407,7 +407,7 @@ impl<R: Right> Task<'_, R> {
     /// Adds one pass over the inner dimension to these columns of the result.
     ///
     /// # Safety
-    /// As for [`Task::run`].
+    /// Same as for [`Task::run`].
     unsafe fn pass(&self, pass: usize, range: Range<usize>, packed: &mut Vec<f32>) {
         let columns = self.left.micro.columns;
         let panels = self.left.panels();

@@ -60,7 +60,7 @@ pub fn import(model: ModelProto, folder: Option<&Path>) -> Result<Imported, Diag
 /// As [`import`]; nodes of other domains whose operators `scope` declares become calls of these.
 ///
 /// # Errors
-/// As [`import`].
+/// Same as for [`import`].
 pub fn import_in(model: ModelProto, folder: Option<&Path>, scope: &Scope) -> Result<Imported, Diagnostics> {
     import_sharing(model, folder, scope, Shared::default())
 }

@@ -16,10 +16,11 @@
 //!   close a cycle. Then there is no substitution.
 //! * Every output must keep its type; otherwise there is no substitution.
 //!
-//! Vertices are visited in reverse post-order, and at each the rules in their order; the result of a substitution is
-//! visited next. The run ends when a whole round finds nothing, or at the limit on substitutions. An equality (`<=>`)
-//! is applied only where the result costs less; so is a rule at a place where it was applied before or that it created,
-//! and a rule that matches its own result: otherwise rules that undo each other or themselves would never terminate.
+//! Vertices are visited in reverse post-order, and at each vertex the rules are tried in their order; the result of a
+//! substitution is visited next. The run ends when a whole round finds nothing, or at the limit on substitutions. An
+//! equality (`<=>`) is applied only where the result costs less. The same holds for a rule at a vertex where it was
+//! applied before or that it created, and for a rule that matches its own result: otherwise rules that undo each other
+//! or themselves would never terminate.
 
 mod index;
 mod recorder;

@@ -40,7 +40,7 @@ impl Checker<'_> {
     }
 }
 
-/// What differs.
+/// The difference.
 fn difference(computed: &[Tensor], expected: &[Tensor]) -> Option<String> {
     if computed.len() != expected.len() {
         return Some(format!("it has {} results, not {}", computed.len(), expected.len()));
