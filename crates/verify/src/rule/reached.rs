@@ -1,5 +1,5 @@
-//! Which parts of a rule the instances reach: on both sides of each comparison in its conditions, and in both branches
-//! of each `when` of its target.
+//! Tracks which parts of a rule the instances reach: both sides of each comparison in its conditions, and both branches
+//! of each `when` in its target.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) struct Parts {
 /// A condition that is not composed of others.
 struct Atom {
     reached: Reached,
-    /// Its place among the watched expressions, and those of the sides of a comparison.
+    /// Its index among the watched expressions, and the indices of a comparison's sides.
     at: usize,
     sides: Option<(usize, usize)>,
 }
@@ -136,7 +136,7 @@ impl Parts {
         }
     }
 
-    /// What was reached, in the order of the rule's text.
+    /// The parts that were reached, in the order of the rule's text.
     pub(super) fn reached(&self) -> Vec<Reached> {
         self.atoms.iter().map(|atom| atom.reached.clone()).collect()
     }

@@ -74,7 +74,7 @@ fn title(source: &str) -> String {
     }
 }
 
-/// How many entries have which verdict, with percentages.
+/// The number of entries for each verdict, with percentages.
 fn row(title: &str, entries: &[&Entry]) -> String {
     let mut out = format!("| {title} | {} |", entries.len());
     for level in Level::ALL {
