@@ -29,7 +29,7 @@ pub use tautomer_pnnx::kuiper::{Rpn, Token, TokenKind};
 /// ```
 pub struct Expression {
     statement: Statement,
-    /// What computes it, for the types of operands that came last.
+    /// The executor for the last types of operands.
     ready: Mutex<Option<(Vec<TensorType>, Arc<Executor>)>>,
 }
 
@@ -59,15 +59,15 @@ pub enum ExpressionError {
     /// Operands do not fit each other.
     #[error("in item {item} of the batch: {why}")]
     Operands {
-        /// Which item of the batch.
+        /// The item of the batch.
         item: usize,
-        /// What is wrong, with the types.
+        /// The problem, with the types.
         why: String,
     },
     /// The result has another type than the output that was given for it.
     #[error("item {item} of the batch is {found}, and its output {wanted}")]
     Shape {
-        /// Which item of the batch.
+        /// The item of the batch.
         item: usize,
         /// The type of the result.
         found: String,
@@ -171,7 +171,7 @@ impl Expression {
         Ok(())
     }
 
-    /// What computes operands of these types.
+    /// The executor for operands of these types.
     fn ready(&self, operands: &[Tensor]) -> Result<Arc<Executor>, String> {
         let types: Vec<TensorType> = operands.iter().map(Tensor::ty).collect();
         // What another thread left half done is not there.

@@ -1,4 +1,4 @@
-//! Programs and models: a computation, what else its file holds, reading and writing.
+//! Programs and models: a computation and everything else in its file; reading and writing.
 
 mod kind;
 mod read;
@@ -38,7 +38,7 @@ pub(crate) use self::write::{program_text, write_text, write_workload};
 pub struct Model {
     /// The computation, and the values of its parameters as far as they are known.
     pub workload: Workload,
-    /// What else an ONNX model contains.
+    /// The other parts of an ONNX model.
     pub info: Option<OnnxInfo>,
     /// The syntax tree of a program.
     pub program: Option<Program>,
@@ -46,9 +46,9 @@ pub struct Model {
     pub notes: Diagnostics,
     /// Details of how it was read.
     pub(crate) details: Vec<String>,
-    /// What it was read as.
+    /// The kind of file it was read as.
     pub kind: Kind,
-    /// Where it was read from, or what messages call it.
+    /// The path it was read from, or its name in messages.
     pub path: PathBuf,
 }
 
@@ -64,9 +64,8 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Model {
-    /// Reads a program (`.taut`) or a model (`.onnx`, `.pnnx.param`); the suffix of the file says which. The values of
-    /// the parameters of a program are read from the `.safetensors` file of the same name beside it. `-` is standard
-    /// input.
+    /// Reads a program (`.taut`) or a model (`.onnx`, `.pnnx.param`); the suffix of the file says which. The parameter
+    /// values of a program are read from the `.safetensors` file of the same name next to it. `-` is standard input.
     ///
     /// # Errors
     /// The file cannot be read, or its contents are invalid.
@@ -74,8 +73,8 @@ impl Model {
         Model::open_in(path, &Scope::default())
     }
 
-    /// As [`Model::open`]; the file may mention declared operators besides those that come with the tool, such as
-    /// [`RuleSet::operators`](crate::rule::RuleSet::operators) of rules that declare some.
+    /// Like [`Model::open`], but the file may mention declared operators besides those that come with the tool, such as
+    /// the [`RuleSet::operators`](crate::rule::RuleSet::operators) of rules that declare some.
     ///
     /// # Errors
     /// Same as for [`Model::open`].
@@ -140,7 +139,7 @@ impl Model {
         Model::from_onnx_in(bytes.to_vec(), &Scope::default())
     }
 
-    /// As [`Model::from_onnx`], without a copy of the bytes as a whole.
+    /// Like [`Model::from_onnx`], but does not copy all the bytes.
     ///
     /// # Errors
     /// Same as for [`Model::from_onnx`].
@@ -148,7 +147,7 @@ impl Model {
         Model::from_onnx_in(bytes, &Scope::default())
     }
 
-    /// As [`Model::from_onnx_vec`]; the model may have declared operators besides those that come with the tool.
+    /// Like [`Model::from_onnx_vec`], but the model may have declared operators besides those that come with the tool.
     ///
     /// # Errors
     /// Same as for [`Model::from_onnx`].
@@ -174,7 +173,7 @@ impl Model {
         ))
     }
 
-    /// Reads the text of a program or script; `name` is what messages call it.
+    /// Reads the text of a program or script; messages call it `name`.
     ///
     /// # Errors
     /// The text is not a program, or the program is invalid.
@@ -182,8 +181,8 @@ impl Model {
         Model::from_text_in(name, text, &Scope::default())
     }
 
-    /// As [`Model::from_text`]; the program may call declared operators besides its own and those that come with the
-    /// tool.
+    /// Like [`Model::from_text`], but the program may call declared operators besides its own and those that come with
+    /// the tool.
     ///
     /// # Errors
     /// Same as for [`Model::from_text`].
@@ -254,7 +253,7 @@ impl Model {
         encode_model(&shown(&self.path), graph, params, self.info.as_ref().unwrap_or(&own))
     }
 
-    /// As [`Model::to_onnx`], for memory of the caller: the length first, then the bytes.
+    /// Like [`Model::to_onnx`], but writes to the caller's memory: first comes the length, then the bytes.
     ///
     /// # Errors
     /// Same as for [`Model::to_onnx`].
@@ -269,8 +268,8 @@ impl Model {
         program_text(&self.workload).0
     }
 
-    /// Writes the model as `.onnx`, `.pnnx.param` or, with the values of its parameters beside it, `.taut`. The file is
-    /// read back before it is put in place. Returns notes.
+    /// Writes the model as `.onnx`, as `.pnnx.param`, or as `.taut` with its parameter values in a file next to it. The
+    /// file is read back before it replaces the old one. Returns notes.
     ///
     /// # Errors
     /// The format cannot express the model, or a file cannot be written.

@@ -256,7 +256,7 @@ impl Default for Options<'_> {
 }
 
 impl Options<'_> {
-    /// What results are compared by.
+    /// The cost model by which results are compared.
     fn cost_model<'a>(&'a self, batch: &'a [Arc<str>]) -> CostModel<'a> {
         CostModel {
             forbidden: self.forbidden,

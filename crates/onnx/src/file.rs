@@ -33,7 +33,7 @@ pub fn read_model(path: &Path) -> Result<Imported, Diagnostics> {
     read_model_in(path, &Scope::default())
 }
 
-/// As [`read_model`]; nodes of other domains whose operators `scope` declares become calls of these.
+/// Like [`read_model`], but nodes of other domains whose operators `scope` declares become calls of these operators.
 ///
 /// # Errors
 /// Same as for [`read_model`].
@@ -55,8 +55,8 @@ pub fn decode_model(bytes: Bytes) -> Result<ModelProto, Problem> {
     Ok(model)
 }
 
-/// Writes a graph as a model file, which is read back before it is put in place; beyond 2 GB, the weights go to a file
-/// beside it. Returns notes.
+/// Writes a graph as a model file, which is read back before it replaces the old one; beyond 2 GB, the weights go to a
+/// file next to it. Returns notes.
 ///
 /// # Errors
 /// The graph cannot be expressed in ONNX, differs when read back, or a file cannot be written.
@@ -67,7 +67,7 @@ pub fn write_model(path: &Path, graph: &Graph, params: &Params, info: &OnnxInfo)
     Ok(exported.notes)
 }
 
-/// Encodes a graph as a model in memory, which is read back first; `name` is what messages call it.
+/// Encodes a graph as a model in memory, which is read back first; messages call it `name`.
 ///
 /// # Errors
 /// The graph cannot be expressed in ONNX, differs when read back, or takes more than 2 GB.
@@ -94,7 +94,7 @@ impl Encodable {
     }
 }
 
-/// As [`encode_model`], for memory of the caller.
+/// Like [`encode_model`], but writes to the caller's memory.
 ///
 /// # Errors
 /// Same as for [`encode_model`].

@@ -35,7 +35,7 @@ struct Heads<'a> {
     heads: usize,
     length: usize,
     size: usize,
-    /// Rows of one position follow each other, and not those of one head.
+    /// The rows of one position are contiguous, instead of those of one head.
     is_joined: bool,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Heads<'a> {
         })
     }
 
-    /// Where the row of a position is.
+    /// The offset of the row of a position.
     fn place(&self, batch: usize, head: usize, at: usize) -> usize {
         let row = match self.is_joined {
             true => (batch * self.length + at) * self.heads + head,
@@ -113,7 +113,7 @@ struct Attention<'a> {
     out: Shared<'a, f32>,
 }
 
-/// What queries are multiplied with, or divided by.
+/// The factor or divisor of queries.
 #[derive(Clone, Copy)]
 enum Factor {
     Times(f32),
@@ -315,7 +315,7 @@ impl Attention<'_> {
         }
     }
 
-    /// Where the result of a query belongs.
+    /// The place for the result of a query.
     ///
     /// # Safety
     /// No other thread has it.

@@ -1,4 +1,4 @@
-//! Convolution of each channel by itself.
+//! Convolution of each channel separately.
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;

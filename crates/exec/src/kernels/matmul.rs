@@ -196,7 +196,7 @@ fn is_worth_packing(call: &Call<'_>, m: usize, n: usize, k: usize) -> bool {
     call.is_fixed(1) && m >= 4 && n > 0 && k > 0
 }
 
-/// Where the matrix of each position of `batch` starts in an operand whose own batch dimensions broadcast to it.
+/// The offset of the matrix for each position of `batch` in an operand whose batch dimensions broadcast to it.
 pub(super) fn batch_starts(batch: &[usize], own: &[usize], size: usize) -> Vec<usize> {
     let mut starts = vec![0];
     let missing = batch.len() - own.len();

@@ -1,7 +1,7 @@
 //! Fast implementations of operators, each tested against the reference semantics.
 //!
-//! A kernel computes what the operator's definition says; it may reassociate sums, and it may decline a call, which is
-//! then computed by the reference semantics. The `unsafe` code of this crate is here, each block with a justification.
+//! A kernel computes an operator as it is defined, but may reassociate sums; it may decline a call, which the reference
+//! semantics then compute. The `unsafe` code of this crate is here, each block with a justification.
 //!
 //! Loops over `f32` are compiled for several instruction sets, one of which is chosen at run time. They use no fused
 //! multiply-add, so elementwise results are the same on every machine.
@@ -103,7 +103,7 @@ pub struct Kernel {
     pub dtype: Option<DType>,
     /// True if the result is a view of the elements of the first operand.
     pub view: bool,
-    /// True if the kernel can write its result to the place of an operand of the same type and size.
+    /// True if the kernel can write its result over an operand of the same type and size.
     pub in_place: bool,
     /// The implementation.
     pub run: KernelFn,
@@ -120,7 +120,7 @@ impl Kernel {
         }
     }
 
-    /// Of `f32`, and able to write its result over an operand.
+    /// A kernel for `f32` that can write its result over an operand.
     const fn over(op: &'static str, run: KernelFn) -> Kernel {
         Kernel {
             in_place: true,

@@ -57,7 +57,7 @@ pub fn import(model: ModelProto, folder: Option<&Path>) -> Result<Imported, Diag
     import_in(model, folder, &Scope::default())
 }
 
-/// As [`import`]; nodes of other domains whose operators `scope` declares become calls of these.
+/// Like [`import`], but nodes of other domains whose operators `scope` declares become calls of these operators.
 ///
 /// # Errors
 /// Same as for [`import`].
@@ -65,7 +65,7 @@ pub fn import_in(model: ModelProto, folder: Option<&Path>, scope: &Scope) -> Res
     import_sharing(model, folder, scope, Shared::default())
 }
 
-/// As [`import_in`]; messages that share the elements of tensors become these tensors.
+/// Like [`import_in`], but messages that share the elements of tensors become these tensors.
 pub(super) fn import_sharing(
     mut model: ModelProto,
     folder: Option<&Path>,
