@@ -122,8 +122,8 @@ impl Expression {
         self.statement.graph(types)
     }
 
-    /// Computes a batch of as many items as there are outputs. The tensors of operand `k` are those from `k` times the
-    /// size of the batch on. Shapes broadcast as elsewhere; each result has the shape of the output that it replaces.
+    /// Computes a batch with as many items as there are outputs. The tensors of operand `k` start at `k` times the size
+    /// of the batch. Shapes broadcast as elsewhere; each result has the shape of the output that it replaces.
     ///
     /// # Errors
     /// If there is nothing to compute, tensors are missing, or shapes do not fit. Outputs are as before then.

@@ -9,8 +9,7 @@ use crate::verify::{GraphOptions, GraphReport, Options, Sought, Suggestions, Uns
 
 use super::evaluate_within;
 
-/// Checks whether a model is equal to its original: by proof if possible, and else on data that is computed by the
-/// kernels.
+/// Checks whether a model is equal to its original: by proof if possible, otherwise on data that the kernels compute.
 ///
 /// ```
 /// use tautomer::{Model, verify::GraphVerdict, verify_models};

@@ -68,7 +68,7 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// Counts anew how many calls of the result each rule made.
+    /// Counts again how many calls in the result each rule made.
     pub(super) fn count_rules(&mut self) {
         let mut counts = self.in_functions.clone();
         let graph = &self.workload.graph;

@@ -27,7 +27,7 @@ pub(super) struct Checker<'a> {
 struct Draft<'f> {
     file: &'f File,
     target: Target,
-    /// Clauses that a target has once, and where they are.
+    /// Clauses that a target may have only once, and where they are.
     once: BTreeMap<&'static str, Span>,
     /// Operators that clauses name, and where.
     named: Vec<(&'static OpDef, Span)>,

@@ -388,7 +388,7 @@ impl OpDef {
         self
     }
 
-    /// States how the axes of its operands and of its result belong together.
+    /// States how the axes of its operands and of its result correspond.
     pub const fn axes(mut self, axes: AxesRule) -> OpDef {
         self.axes = axes;
         self

@@ -80,7 +80,7 @@ pub(crate) mod shapes {
     pub(crate) const NAMED_AXIS: ShapeRule = ShapeRule::PerChannel(Channel::Named);
 }
 
-/// `axes = …`: how the axes of operands and results belong together.
+/// `axes = …`: how the axes of operands and results correspond.
 pub(crate) mod axes {
     use super::AxesRule;
 

@@ -65,7 +65,7 @@ pub struct PerAxis {
 }
 
 impl PerAxis {
-    /// An attribute with so many integers for each axis.
+    /// An attribute with this many integers for each axis.
     pub const fn new(attr: &'static str, each: usize, neutral: i64) -> PerAxis {
         PerAxis { attr, each, neutral }
     }

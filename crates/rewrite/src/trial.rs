@@ -28,8 +28,8 @@ pub struct Sides {
     pub bound: Vec<(PatternId, VertexId)>,
     /// The outputs of the target, or why it cannot be built.
     pub target: Result<Vec<VertexId>, Diagnostics>,
-    /// The values of the watched expressions: numbers, 1 for true, 0 for false; `None` for those that are no number or
-    /// depend on more than the match.
+    /// The values of the watched expressions: numbers, 1 for true, 0 for false; `None` for those that are not numbers
+    /// or depend on more than the match.
     pub watched: Vec<Option<f64>>,
 }
 

@@ -10,7 +10,7 @@ use tautomer_op::{AttrValue, Op, OpDef, OpError};
 
 impl<'a> Importer<'a> {
     /// The results of a node of a declared operator. `None` if the node is not a call of any declared operator; if it
-    /// almost is, a note says what is different, and the node is kept as it is.
+    /// almost is, a note says what is different, and the node is carried along unread.
     pub(super) fn declared_node(
         &mut self,
         node: &'a NodeProto,

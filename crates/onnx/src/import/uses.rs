@@ -1,7 +1,7 @@
 //! Element types of values that nothing declares, from the nodes that use them.
 //!
-//! The result of an unknown operator has some element type, and the nodes behind it tell which: a sum with an
-//! `f32` initializer has two `f32` operands. Without that type, known operators behind it could not be read either.
+//! The result of an unknown operator has some element type, and the nodes that use it show which: a sum with an `f32`
+//! initializer has two `f32` operands. Without that type, known operators that use it could not be read either.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

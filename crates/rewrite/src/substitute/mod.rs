@@ -8,9 +8,9 @@
 //!
 //! * *f* is injective except on the inputs of the pattern: two variables may match the same vertex, but an inner vertex
 //!   and another one may not. Literals and omitted operands count as inputs.
-//! * An inner vertex that is a result of the graph counts as used from outside, so there is no match. So does one that
-//!   an input of the match uses: the input is kept, and the inner vertex would have to be kept with it, which (f4) is
-//!   meant to exclude.
+//! * An inner vertex that is a result of the graph counts as used from outside, so there is no match. So does an inner
+//!   vertex that an input of the match uses: the input is kept, and the inner vertex would have to be kept with it,
+//!   which (f4) is meant to exclude.
 //! * Every result of a match is replaced wherever it is used, also where it is a result of the graph.
 //! * A match with several outputs may depend on itself through vertices outside of it, so that its replacement would
 //!   close a cycle. Then there is no substitution.
