@@ -126,7 +126,7 @@ impl Expression {
     /// of the batch. Shapes broadcast as elsewhere; each result has the shape of the output that it replaces.
     ///
     /// # Errors
-    /// If there is nothing to compute, tensors are missing, or shapes do not fit. Outputs are as before then.
+    /// If there is nothing to compute, tensors are missing, or shapes do not fit. Outputs are then unchanged.
     pub fn forward(&self, inputs: &[Tensor], outputs: &mut [Tensor]) -> Result<(), ExpressionError> {
         if inputs.is_empty() || inputs.iter().any(Tensor::is_empty) {
             return Err(ExpressionError::InputEmpty);

@@ -301,7 +301,7 @@ impl Model {
         named.map(|(i, &v)| (input_name(graph, i), graph.ty(v)))
     }
 
-    /// The names and types of the results, in order. The names differ, also where one value is two results.
+    /// The names and types of the results, in order. The names are distinct, even if one value is two results.
     ///
     /// ```
     /// # use tautomer::Model;

@@ -122,7 +122,7 @@ pub fn optimize_model(model: Model, options: &Options) -> Result<Optimized, Diag
         .into())
 }
 
-/// Like [`optimize_model`], but returns a result that differs from the original, too.
+/// Like [`optimize_model`], but also returns a result that differs from the original.
 pub(crate) fn optimize_unjudged(model: Model, options: &Options) -> Result<Optimized, Diagnostics> {
     let model = prepared(model, options)?;
     let format = options.format(&model);
@@ -349,8 +349,8 @@ impl Optimized {
         self.options.target.as_deref()
     }
 
-    /// With [`Options::target`]: how many calls of the original the target does not have and the result has no more, by
-    /// operator.
+    /// With [`Options::target`]: the number of calls in the original that the target does not have and that are no
+    /// longer in the result, by operator.
     pub fn lowered(&self) -> &BTreeMap<String, usize> {
         &self.lowered
     }
@@ -360,7 +360,7 @@ impl Optimized {
         &self.outcome.steps
     }
 
-    /// Says why a rule does not apply to the original, or why the result does not show it.
+    /// Explains why a rule does not apply to the original, or why the result does not show it.
     ///
     /// # Errors
     /// There is no such rule.

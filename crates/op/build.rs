@@ -1,4 +1,4 @@
-//! Makes rows of the operator table of the declarations in `ops/`: constants, so that nothing is read when a program
+//! Turns the declarations in `ops/` into rows of the operator table: constants, so that nothing is read when a program
 //! starts.
 //!
 //! A file whose operators have plain names belongs to the table. Operators with quoted names belong to other runtimes,

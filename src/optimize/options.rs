@@ -231,7 +231,7 @@ impl Options {
         self
     }
 
-    /// Asks again and again whether to stop; the call then ends with the error T0409.
+    /// Calls a function repeatedly to ask whether to stop; if so, the optimization ends with the error T0409.
     ///
     /// ```
     /// # use std::sync::{Arc, atomic::{AtomicBool, Ordering}};

@@ -10,8 +10,8 @@ use crate::diag::Diagnostics;
 use crate::graph::{Graph, Node, Params, VertexId, Workload, graph_region, region_graph};
 use crate::op::{AttrValue, Flow, Op, OpDef, Region, Semantics};
 
-/// Optimizes the functions of all calls in the result. What a function knows of the values it is given, it uses: an
-/// expression of parameters becomes a parameter outside. True if a call is not as it was.
+/// Optimizes the functions of all calls in the result. A function uses everything that is known about the values passed
+/// to it: an expression of parameters becomes a parameter outside. Returns whether a call has changed.
 pub(super) fn optimize_bodies(outcome: &mut Outcome, options: &Options<'_>) -> Result<bool, Diagnostics> {
     let inner = Options {
         explain: false,
@@ -158,7 +158,7 @@ impl Calling {
         Workload { graph, params }
     }
 
-    /// An optimized function, and the operands for its parameters, which become inputs behind the others.
+    /// An optimized function, and the operands for its parameters, which become inputs after the others.
     fn closed(&self, body: Workload, outer: &mut Workload) -> (Region, Vec<VertexId>) {
         let mut operands = Vec::new();
         for &p in body.graph.params() {

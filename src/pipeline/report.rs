@@ -114,8 +114,8 @@ pub struct Report {
     pub stopped: Vec<String>,
     /// Calls of control flow that were decided ahead of time.
     pub resolved: usize,
-    /// With [`Options::missing`](super::Options::missing), and for substitution always: operators that the result may not
-    /// contain, and how often it would have had them.
+    /// With [`Options::missing`](super::Options::missing), and for substitution always: operators that the result may
+    /// not contain, and how often it would contain them.
     pub missing: Vec<Missing>,
     /// Seconds spent in each stage.
     pub seconds: Vec<(&'static str, f64)>,

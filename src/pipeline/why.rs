@@ -173,7 +173,7 @@ impl Run<'_> {
         out.answer = format!("it is applied {applied} and the result rests on none: what it makes does not cost less");
     }
 
-    /// The forbidden operators that the cheapest graph has where nothing is forbidden.
+    /// The forbidden operators that the cheapest graph would have if nothing were forbidden.
     fn forbidden(&self, encoded: &crate::rewrite::Encoded, model: &CostModel<'_>, free: &CostModel<'_>) -> Vec<String> {
         let interner = &encoded.egraph.analysis.interner;
         let extraction = extract(encoded, free);

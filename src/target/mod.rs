@@ -126,8 +126,8 @@ impl Kernels {
 pub(crate) struct Limit {
     pub(crate) ast: Arc<Ast>,
     pub(crate) condition: ExprId,
-    /// The operators meant, whose operands and attributes the condition names; `None` for every operand and result `x`
-    /// of every call.
+    /// The operators whose operands and attributes the condition names; `None` for every operand and result `x` of
+    /// every call.
     pub(crate) operators: Option<BTreeSet<&'static str>>,
 }
 

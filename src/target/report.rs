@@ -228,7 +228,7 @@ fn lacking(target: &Target, def: &'static OpDef) -> Vec<String> {
     out
 }
 
-/// The rules that make something legal of such calls where their conditions hold.
+/// The rules that turn such calls into legal ones where their conditions hold.
 fn by_rules(target: &Target, def: &OpDef, rules: &[Arc<Rule>]) -> Option<String> {
     let begins = |rule: &&Arc<Rule>| match rule.source.outputs.as_slice() {
         [Item::One(id)] => {

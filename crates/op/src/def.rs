@@ -40,7 +40,7 @@ pub struct OpDef {
     pub formula: Formula,
     /// How the axes of its operands and of its result correspond; read it with [`axes_rule`](OpDef::axes_rule).
     pub axes: AxesRule,
-    /// The result is its first operand as it was before it was converted to take fewer bytes.
+    /// The result is its first operand, unpacked from a form that takes fewer bytes.
     pub unpacks: bool,
     /// The elements of a result differ even if all operands are single numbers.
     pub counts: bool,

@@ -1,5 +1,4 @@
-//! Operators that code of other crates makes calls of, and functions that laws are about, by names that the compiler
-//! checks.
+//! Operators that code in other crates calls, and functions that laws are about, by names that the compiler checks.
 //!
 //! To find out what an operator *means*, read its row; a name only says *which* operator to use.
 

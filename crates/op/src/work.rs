@@ -1,4 +1,4 @@
-//! Estimates the resources of a call before it is made: limits are enforced by not starting calls that exceed them.
+//! Estimates the resources of a call before it runs: limits are enforced by not starting calls that exceed them.
 
 use super::cost::extent;
 use super::{Flow, Infer, Semantics};

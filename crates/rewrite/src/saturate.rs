@@ -192,8 +192,8 @@ pub fn saturate_explained(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Li
     )
 }
 
-/// Decides which matches are applied, beyond the conditions of the rules: where values have a meaning that types do not
-/// show, such as nulls.
+/// Decides which matches are applied, beyond the conditions of the rules. It is needed where values have properties
+/// that types do not show, such as nulls.
 pub trait Guard {
     /// New e-nodes with their classes, each after its operands.
     fn created(&mut self, egraph: &EGraph, created: &[(ENode, Id)]);
@@ -213,7 +213,7 @@ impl Guard for Everything {
     }
 }
 
-/// Like [`saturate`] or, if `explained`, [`saturate_explained`], where `guard` has to allow each application.
+/// Like [`saturate`] or, if `explained`, [`saturate_explained`], but `guard` has to allow each application.
 pub fn saturate_guarded(
     encoded: &mut Encoded,
     rules: &[Arc<Rule>],
@@ -242,7 +242,7 @@ impl<R> Default for Watch<'_, R> {
     }
 }
 
-/// Like [`saturate`] or, if `explained`, [`saturate_explained`], with a caller who follows it.
+/// Like [`saturate`] or, if `explained`, [`saturate_explained`], but `watch` follows the rounds and may stop them.
 pub fn saturate_watched(
     encoded: &mut Encoded,
     rules: &[Arc<Rule>],

@@ -22,7 +22,7 @@ use tautomer_tensor::{Atom, Dim, Shape, TensorType, Type};
 /// How often ranks and sizes are chosen.
 const TRIES: u64 = 64;
 
-/// After how many choices at which both sides have the same type no more are tried.
+/// The number of choices at which both sides have the same type after which no more are tried.
 const ENOUGH: usize = 12;
 
 /// The largest rank that is tried; patterns rarely depend on more axes.

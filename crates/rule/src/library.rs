@@ -13,8 +13,8 @@ use tautomer_op::Scope;
 /// A name and a text: of a rule file or a lock, say.
 pub type NamedText = (&'static str, &'static str);
 
-/// The name of a file that comes with the tool, and its text. Release builds contain the text; debug builds read it when
-/// it is first used, so that nothing is compiled when a rule changes.
+/// The name of a file that comes with the tool, and its text. Release builds contain the text; debug builds read it
+/// when it is first used, so that nothing is recompiled when a rule changes.
 #[macro_export]
 macro_rules! shipped {
     ($path:literal) => {{
@@ -91,8 +91,8 @@ static SETS: LazyLock<Vec<(&str, Vec<NamedText>)>> = LazyLock::new(|| {
 /// The operators of other runtimes that are declared in files that come with the tool.
 static OPERATORS: LazyLock<Vec<NamedText>> = LazyLock::new(|| vec![shipped!("ops/onnxruntime.ops")]);
 
-/// The operators of the table that have bodies. The build script of `op` makes rows of these files; nothing reads them
-/// when a program starts.
+/// The operators of the table that have bodies. The build script of `op` turns these files into rows; nothing reads
+/// them when a program starts.
 static TABLE: LazyLock<Vec<NamedText>> = LazyLock::new(|| {
     vec![
         shipped!("ops/activation.ops"),
@@ -156,7 +156,7 @@ pub fn shipped_rule_file(source: Arc<Source>) -> Result<RuleFile, Diagnostics> {
     }
 }
 
-/// The syntax tree of a file of targets that comes with the tool. Release builds do not parse the text.
+/// The syntax tree of a target file that comes with the tool. Release builds do not parse the text.
 ///
 /// # Errors
 /// Problems of the file; the tests of the library check that there are none.

@@ -95,7 +95,7 @@ unsafe impl Send for Region<'_> {}
 
 impl<'m> Region<'m> {
     /// The elements of a tensor, if they are in row-major order, and of a plain type; otherwise nothing. Elements that
-    /// other tensors show are copied first.
+    /// other tensors share are copied first.
     fn of(tensor: &'m mut Tensor) -> Region<'m> {
         let bytes = tensor.bytes();
         let start = match is_plain(tensor.dtype()) {

@@ -1,10 +1,11 @@
 //! Attention in tiles, without the matrix of scores.
 //!
-//! For as many queries as a micro-kernel has columns and a block of keys, the scores are a product whose rows are keys, so
-//! that the exponentials and sums of all queries are computed next to each other, and the weights are the right panel of
-//! the product with the values as they are. The largest score so far, and the sum relative to it, are kept from block to
-//! block (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao and others, "FlashAttention",
-//! 2022). Few queries, as in the generation of text, are computed one by one, reading keys and values where they are.
+//! For as many queries as a micro-kernel has columns and a block of keys, the scores are a product whose rows are keys,
+//! so that the exponentials and sums of all queries are computed next to each other, and the weights, without further
+//! packing, are the right panel of the product with the values. The largest score so far, and the sum relative to it,
+//! are kept from block to block (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao and
+//! others, "FlashAttention", 2022). Few queries, as in the generation of text, are computed one by one, reading keys
+//! and values where they are.
 #![allow(unsafe_code, reason = "threads write the results of disjoint queries")]
 
 use pulp::{Arch, NullaryFnOnce};

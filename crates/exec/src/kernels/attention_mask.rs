@@ -22,7 +22,7 @@ enum MaskElements<'a> {
 }
 
 impl<'a> Mask<'a> {
-    /// `None` if the operand has another form, or does not broadcast to so many batches, heads and queries.
+    /// `None` if the operand has another form, or does not broadcast to this many batches, heads and queries.
     pub(super) fn of(call: &Call<'a>, i: usize, most: [usize; 3]) -> Option<Mask<'a>> {
         let elements = match call.dtype(i)? {
             DType::Bool => MaskElements::Seen(call.slice(i)?),

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 use tautomer_tensor::{Element, Nd, Tensor, with_array};
 
-/// Smaller values are not worth keeping: the allocator hands them out without the help of the operating system.
+/// Smaller values are not worth keeping: the allocator provides them without the operating system.
 const SMALLEST: usize = 16 << 10;
 
 /// Memory that has not been used in as many runs is given back.

@@ -225,7 +225,7 @@ pub(super) struct Zeros<'a> {
 }
 
 impl Zeros<'_> {
-    /// Makes sums of products of row `i` and columns from `first` on of sums of bytes.
+    /// Turns sums of bytes into sums of products of row `i` and the columns from `first` on.
     fn apply(&self, i: usize, first: usize, sums: &mut [i32]) {
         let p = self.left[if self.left.len() == 1 { 0 } else { i }];
         let rest = self.rows[i].wrapping_sub(p.wrapping_mul(self.inner as i32));

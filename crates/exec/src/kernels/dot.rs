@@ -60,7 +60,8 @@ pub(super) struct Dot {
     heights: &'static [Height],
 }
 
-/// The kernels of function `$run` for these heights, each with so many chains of sums: a low tile would wait for them.
+/// The kernels of function `$run` for these heights, each with a number of chains of sums: a low tile would wait for a
+/// single chain.
 macro_rules! heights {
     ($run:ident: $($rows:literal $chains:literal),*) => {
         &[$(Height {

@@ -212,13 +212,13 @@ pub(super) struct Image<'a> {
     output: [usize; 3],
     /// The distance of the images.
     between: usize,
-    /// The writer for the next images; `None` if they are read as they are.
+    /// The geometry for writing the next images; `None` if they are read as they are.
     geometry: Option<Geometry>,
 }
 
 impl<'a> Image<'a> {
-    /// The matrix for `count` images of `depth` channels, in memory from `room`; [`Image::set`] gives it some.
-    /// `between` elements are between the first channels of two images.
+    /// The matrix for `count` images of `depth` channels, in memory from `room`; [`Image::set`] sets the images. The
+    /// first channels of two images are `between` elements apart.
     pub(super) fn new(
         window: &Window,
         (count, depth): (usize, usize),

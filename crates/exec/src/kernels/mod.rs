@@ -75,7 +75,7 @@ use tautomer_tensor::{DType, Tensor};
 pub enum Value {
     /// A tensor.
     Tensor(Tensor),
-    /// Elements that are where the plan of the run has the result with this index.
+    /// Elements at the place that the plan of the run gives to the result with this index.
     Placed(usize),
 }
 
@@ -255,8 +255,8 @@ pub fn is_in_place(op: &str, dtype: DType) -> bool {
     first.is_some_and(|kernel| kernel.in_place && kernel.dtype == Some(dtype))
 }
 
-/// For each result of a call, the first element of the first operand that it shows, if its elements follow each other
-/// there.
+/// For each result of a call, the first element of the first operand that it is a view of, if its elements are
+/// contiguous there.
 pub fn shown(def: &'static OpDef, operands: &[Operand<'_>], attrs: &[AttrValue]) -> Option<Vec<Option<usize>>> {
     def.moves()?;
     movement::shown(&Call::new(def, operands, attrs, Context::default()).ok()?)

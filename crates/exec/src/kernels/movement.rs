@@ -81,8 +81,8 @@ impl Moves {
     }
 }
 
-/// For each result of a call that moves elements, the first element of the first operand that it shows, if its elements
-/// follow each other there.
+/// For each result of a call that moves elements, the first element of the first operand that it is a view of, if its
+/// elements are contiguous there.
 pub(super) fn shown(call: &Call<'_>) -> Option<Vec<Option<usize>>> {
     let moves = Moves::of(call, call.def.moves()?)?;
     let start = |layout: &Option<Layout>| layout.as_ref().filter(|l| l.is_contiguous()).map(Layout::start);

@@ -77,7 +77,7 @@ impl Call<'_> {
         Some(self.graph.ty(self.operand(at)?).as_tensor()?.dtype)
     }
 
-    /// True if the call has the same meaning in versions from before the operator got its present meaning.
+    /// True if the call has the same meaning in versions before the operator got its present meaning.
     fn means_the_same(&self, name: &str, opset: i64) -> bool {
         match name {
             "Softmax" | "LogSoftmax" | "Hardmax" => {

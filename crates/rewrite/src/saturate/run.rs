@@ -94,7 +94,7 @@ struct Rounds {
 struct Found {
     /// The rules that have candidates, as indices, in order.
     candidates: Vec<(usize, Vec<Candidate>)>,
-    /// True if a rule rested, so that nothing to apply does not mean that the e-graph is saturated.
+    /// True if a rule was suspended, so that having nothing to apply does not mean that the e-graph is saturated.
     rested: bool,
 }
 

@@ -102,8 +102,8 @@ pub fn substitute_explored(
     run(graph, rules, limit, model, Some(trail), &Watch::default())
 }
 
-/// Like [`substitute`] or, if `explored`, [`substitute_explored`], with a caller who follows the number of
-/// substitutions.
+/// Like [`substitute`] or, if `explored`, [`substitute_explored`], but `watch` follows the number of substitutions and
+/// may stop them.
 pub fn substitute_watched(
     graph: Graph,
     rules: &[Arc<Rule>],

@@ -1,7 +1,7 @@
 //! Lists as operands in a pattern: each matches a constant with these elements.
 //!
 //! `one_hot(i, [0.0, 1.0])` is `one_hot(i, list)` with a variable `list: const` and the condition
-//! `value(list) == [0.0, 1.0]`, so that all that reads rules sees nothing new.
+//! `value(list) == [0.0, 1.0]`, so that code that reads rules sees nothing new.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Examples of declared operators: both functions, which take nothing, have the same value.
+//! Examples of declared operators: both functions, which have no parameters, have the same value.
 
 use tautomer_diag::Diagnostic;
 use tautomer_graph::{Graph, interpret};

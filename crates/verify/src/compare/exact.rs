@@ -82,7 +82,7 @@ impl AssumedLaws {
     }
 }
 
-/// After so many inconclusive instances in a row, only the plain field is tried.
+/// After this many inconclusive instances in a row, only the plain field is tried.
 const FRUITLESS: u32 = 8;
 
 /// Compares both sides over exact numbers, starting with the systems that assume least.

@@ -113,7 +113,7 @@ pub(super) struct Task<'a> {
     pub(super) trial: &'a Trial,
     /// Instances at which the sides agree.
     pub(super) agreeing: &'a [&'a Recipe],
-    /// Instances where no engine applies the rule, because of the type of the target: at other sizes one may.
+    /// Instances where no engine applies the rule, because of the type of the target; at other sizes an engine may.
     pub(super) refused: &'a [Recipe],
     /// True if the instances cover all element types that operators and conditions admit.
     pub(super) all_types: bool,

@@ -29,7 +29,7 @@ use tautomer_rewrite::Trial;
 use tautomer_rule::{AttrPattern, PatternId, PatternNode, Rule};
 use tautomer_tensor::{DType, Dim};
 
-/// Limit on the combinations of ranks and axes that are looked at for one skeleton.
+/// Limit on the combinations of ranks and axes that are considered for one skeleton.
 const COMBINATIONS: usize = 6000;
 
 /// Limit on the combinations of booleans and words of one form.
@@ -192,8 +192,8 @@ fn kind(dtype: DType) -> DType {
     if dtype == DType::F64 { DType::F32 } else { dtype }
 }
 
-/// One instance for each choice of operators, kinds of element types, and attributes that are no axes; `None` if
-/// something about them may depend on ranks in a way that is not looked at.
+/// One instance for each choice of operators, kinds of element types, and attributes that are not axes; `None` if
+/// something about them may depend on ranks in a way that is not considered.
 fn skeletons(scope: &Scope<'_>, forms: &[Prepared]) -> Option<Vec<Skeleton>> {
     let mut out = Vec::new();
     let mut seen: FxHashSet<Recipe> = FxHashSet::default();

@@ -122,7 +122,7 @@ impl Parts {
         }
     }
 
-    /// Counts an instance that the rule does not match, if that is for its conditions.
+    /// Counts an instance that the rule does not match, if its conditions are the reason.
     pub(super) fn rejected(&mut self, recipe: &Recipe) {
         let is_open = |atom: &Atom| !atom.reached.in_target && atom.reached.fails == 0;
         if self.left == 0 || !self.atoms.iter().any(is_open) {

@@ -23,7 +23,7 @@ use tautomer_rule::{Class, Rule};
 /// Instances, of different ranks, that are varied one value at a time.
 const BASES: usize = 3;
 
-/// For every so many instances asked for, one more with coinciding dimensions is tried.
+/// For each group of this many requested instances, one more with coinciding dimensions is tried.
 const COINCIDENCES: usize = 2;
 
 /// A rule is wrong if its target has no type or a type other than the source's at `NEVER` plain instances or more, and

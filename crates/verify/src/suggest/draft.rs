@@ -76,7 +76,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The rule as the text of a rule file, without an example; `None` if a side has something that rules cannot say.
+    /// The rule as the text of a rule file, without an example; `None` if a side has something that rules cannot
+    /// express.
     pub(super) fn rule(&self) -> Option<String> {
         let source = self.side(Place::Source)?;
         let target = self.side(Place::Target)?;

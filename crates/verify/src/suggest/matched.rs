@@ -214,7 +214,8 @@ impl Finder<'_> {
         original.ids().find(is_same)
     }
 
-    /// The vertex of the original that is the same call but for operands of equal value; those differ.
+    /// The vertex of the original that is the same call, except that its operands may be different vertices of equal
+    /// value; these are recorded as differences.
     fn through_equals(&mut self, v: VertexId) -> Option<VertexId> {
         let graph = &self.pair.optimized;
         let class = |u: VertexId| Some(self.out.classes.first(*self.out.partner.get(&u)?));

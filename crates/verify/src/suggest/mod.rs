@@ -62,7 +62,7 @@ pub struct Suggestions {
     pub rules: Vec<Suggestion>,
     /// Differences for which there is no rule.
     pub left: Vec<Left>,
-    /// The number of differences that were not looked at, since the search was stopped before.
+    /// The number of differences that were not considered, because the search was stopped before.
     pub untried: usize,
     /// Remarks: how inputs and results were paired, and which were left out.
     pub notes: Vec<String>,
@@ -75,7 +75,7 @@ pub struct Sought<'a> {
     pub done: usize,
     /// The number of all differences.
     pub total: usize,
-    /// The number of different changes that a rule was looked for: equal ones are one.
+    /// The number of different changes for which a rule was sought; equal changes count once.
     pub searched: usize,
     /// The rules found so far; more places may be added to them.
     pub rules: &'a [Suggestion],

@@ -56,8 +56,8 @@ pub(super) fn number(value: &Tensor) -> Option<f64> {
     (first.is_finite() && rest.iter().all(|e| e.to_bits() == first.to_bits())).then_some(*first)
 }
 
-/// The region in which `old` of the original is `new` of the optimized graph: it ends at values that both compute, but
-/// for those in `past`.
+/// The region in which `old` of the original is `new` of the optimized graph: it ends at values that both compute,
+/// except those in `past`.
 ///
 /// # Errors
 /// If it cannot be written as a rule, the reason.

@@ -27,7 +27,7 @@ enum Axes {
 pub(super) struct Numbering<'a> {
     rule: &'a Rule,
     names: FxHashMap<Arc<str>, Axes>,
-    /// Calls that take the axes in a list away: the result, the operand, the name of the list.
+    /// Calls that remove the axes in a list: the result, the operand, the name of the list.
     removed: Vec<(PatternId, PatternId, Arc<str>)>,
     /// Results that have as many axes as their operand, with it.
     as_many: Vec<(PatternId, PatternId)>,
@@ -192,7 +192,7 @@ impl<'a> Numbering<'a> {
         }
     }
 
-    /// `i` in `for i in range(x.rank) if (i in j) == false`, where a call takes away the axes `j` of `x`, or of a value
+    /// `i` in `for i in range(x.rank) if (i in j) == false`, where a call removes the axes `j` of `x`, or of a value
     /// with as many axes: the numbers that the axes of its result have there.
     fn remaining(&self, var: &str, iter: ExprId, cond: ExprId) -> Option<Axes> {
         let ast = &self.rule.ast;

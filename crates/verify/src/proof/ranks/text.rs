@@ -532,8 +532,8 @@ impl Text {
         }
     }
 
-    /// True for axes that are handed on, and unions and differences of lists: whatever the axes are, taking an axis
-    /// away from the lists takes it away from the value.
+    /// True for axes that are passed on, and unions and differences of lists: whatever the axes are, removing an axis
+    /// from the lists removes it from the value.
     fn axes(&self, rule: &Rule, id: ExprId) -> bool {
         let ast = &rule.ast;
         match ast.kind(id) {
