@@ -82,12 +82,12 @@ enum Once {
 pub(crate) struct Comparing<'a> {
     /// The number of inputs, and the random seed.
     pub(crate) runs: (u64, u64),
-    /// By how much results may differ.
+    /// The amount by which results may differ.
     pub(crate) allowed: f64,
     /// Limits on one run.
     pub(crate) allowance: Allowance,
-    /// Whether a rule turns out to be wrong on its own, where the inputs are inconclusive; `None` if rules cannot be
-    /// tested one by one.
+    /// Whether a rule turns out to be wrong by itself, if the inputs are inconclusive; `None` if rules cannot be tested
+    /// one by one.
     pub(crate) blamed: &'a dyn Fn() -> Option<bool>,
     /// If true, the comparison ends with an error.
     pub(crate) cancelled: &'a dyn Fn() -> bool,
@@ -428,7 +428,7 @@ fn short(number: f64) -> String {
     }
 }
 
-/// The allowed difference: what the class allows, plus rounding in the narrowest type that occurs.
+/// The allowed difference: the bound of the class, plus rounding in the narrowest type that occurs.
 pub(crate) fn tolerance(class: Class, workload: &Workload) -> f64 {
     let graph = &workload.graph;
     let narrow = |dtype: DType| {

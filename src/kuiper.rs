@@ -29,7 +29,7 @@ pub use tautomer_pnnx::kuiper::{Rpn, Token, TokenKind};
 /// ```
 pub struct Expression {
     statement: Statement,
-    /// What computes it, for the types of operands that came last.
+    /// The executor for the last types of operands.
     ready: Mutex<Option<(Vec<TensorType>, Arc<Executor>)>>,
 }
 
@@ -59,15 +59,15 @@ pub enum ExpressionError {
     /// Operands do not fit each other.
     #[error("in item {item} of the batch: {why}")]
     Operands {
-        /// Which item of the batch.
+        /// The item of the batch.
         item: usize,
-        /// What is wrong, with the types.
+        /// The problem, with the types.
         why: String,
     },
     /// The result has another type than the output that was given for it.
     #[error("item {item} of the batch is {found}, and its output {wanted}")]
     Shape {
-        /// Which item of the batch.
+        /// The item of the batch.
         item: usize,
         /// The type of the result.
         found: String,
@@ -122,11 +122,11 @@ impl Expression {
         self.statement.graph(types)
     }
 
-    /// Computes a batch of as many items as there are outputs. The tensors of operand `k` are those from `k` times the
-    /// size of the batch on. Shapes broadcast as elsewhere; each result has the shape of the output that it replaces.
+    /// Computes a batch with as many items as there are outputs. The tensors of operand `k` start at `k` times the size
+    /// of the batch. Shapes broadcast as elsewhere; each result has the shape of the output that it replaces.
     ///
     /// # Errors
-    /// If there is nothing to compute, tensors are missing, or shapes do not fit. Outputs are as before then.
+    /// If there is nothing to compute, tensors are missing, or shapes do not fit. Outputs are then unchanged.
     pub fn forward(&self, inputs: &[Tensor], outputs: &mut [Tensor]) -> Result<(), ExpressionError> {
         if inputs.is_empty() || inputs.iter().any(Tensor::is_empty) {
             return Err(ExpressionError::InputEmpty);
@@ -171,7 +171,7 @@ impl Expression {
         Ok(())
     }
 
-    /// What computes operands of these types.
+    /// The executor for operands of these types.
     fn ready(&self, operands: &[Tensor]) -> Result<Arc<Executor>, String> {
         let types: Vec<TensorType> = operands.iter().map(Tensor::ty).collect();
         // What another thread left half done is not there.

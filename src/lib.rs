@@ -6,7 +6,8 @@
 //! rule files ─ lang ─▶ syntax tree ─ rule ─▶ Rule ────────────┘
 //! ```
 //!
-//! One call reads an ONNX model, rewrites it, compares the result with the original, and has all that is known about it:
+//! One call reads an ONNX model, rewrites it, compares the result with the original, and returns the result with a
+//! report:
 //!
 //! ```no_run
 //! use tautomer::{Options, optimize_onnx};
@@ -19,11 +20,11 @@
 //! }
 //! ```
 //!
-//! The options can be sent to other threads, report progress and be cancelled, and have a cost model of one's own
-//! ([`Options`]). An error that `main` returns is printed as the command line prints it. The feature `testing` has random
+//! The options ([`Options`]) can be sent to other threads, and can report progress, stop a run, and supply your own
+//! cost model. An error that `main` returns is printed as on the command line. The feature `testing` adds random
 //! models, instances of rules and assertions for property tests (the module `testing`).
 //!
-//! [`pipeline::optimize`] runs the stages from graph to graph. The same by hand:
+//! [`pipeline::optimize`] runs the stages from graph to graph. The stages can also be called one by one:
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Stored verdicts: lock files beside the rules, and which rules they let take part.
+//! Stored verdicts: lock files next to the rules, and which rules they allow to be used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub(crate) struct Chosen {
     pub(crate) refuted: Vec<String>,
     /// The rules excluded because of their verdicts.
     pub(crate) left_out: Vec<String>,
-    /// What is known about each rule that has a verdict.
+    /// The information about each rule that has a verdict.
     pub(crate) entries: BTreeMap<String, Entry>,
     /// The files of rules without a current verdict.
     files: String,
@@ -126,7 +126,7 @@ pub(crate) fn some(names: &[String]) -> String {
     }
 }
 
-/// The current verdict of a rule, from the lock beside its file or from those that come with the tool.
+/// The current verdict of a rule, from the lock next to its file or from those that come with the tool.
 ///
 /// # Errors
 /// The lock cannot be read.
@@ -216,7 +216,7 @@ impl Locks {
         Ok(self.folder(&folder)?.lock.get(&file, &rule.name))
     }
 
-    /// The current verdict of a rule, from the lock beside it or from the built-in locks.
+    /// The current verdict of a rule, from the lock next to it or from the built-in locks.
     pub(crate) fn verdict(&mut self, rule: &Rule) -> Result<Option<Entry>, Diagnostics> {
         if let Some(shipped) = shipped_verdict(rule) {
             return Ok(Some(shipped.clone()));
@@ -310,7 +310,7 @@ impl Locks {
     }
 }
 
-/// Whether a rule source is an unchanged file on disk, so that a lock can be beside it. Rules that are in no file are
+/// Whether a rule source is an unchanged file on disk, so that a lock can be next to it. Rules that are in no file are
 /// located with the built-in ones.
 pub(crate) fn is_here(source: &Source) -> bool {
     let same = |name: &str, text: &str| std::fs::read_to_string(name).is_ok_and(|here| here == text);

@@ -1,4 +1,4 @@
-//! Programs and models: a computation, what else its file holds, reading and writing.
+//! Programs and models: a computation and everything else in its file; reading and writing.
 
 mod kind;
 mod read;
@@ -39,7 +39,7 @@ pub(crate) use self::write::{program_text, write_text, write_workload};
 pub struct Model {
     /// The computation, and the values of its parameters as far as they are known.
     pub workload: Workload,
-    /// What else an ONNX model contains.
+    /// The other parts of an ONNX model.
     pub info: Option<OnnxInfo>,
     /// The syntax tree of a program.
     pub program: Option<Program>,
@@ -47,9 +47,9 @@ pub struct Model {
     pub notes: Diagnostics,
     /// Details of how it was read.
     pub(crate) details: Vec<String>,
-    /// What it was read as.
+    /// The kind of file it was read as.
     pub kind: Kind,
-    /// Where it was read from, or what messages call it.
+    /// The path it was read from, or its name in messages.
     pub path: PathBuf,
 }
 
@@ -65,9 +65,8 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Model {
-    /// Reads a program (`.taut`) or a model (`.onnx`, `.pnnx.param`); the suffix of the file says which. The values of
-    /// the parameters of a program are read from the `.safetensors` file of the same name beside it. `-` is standard
-    /// input.
+    /// Reads a program (`.taut`) or a model (`.onnx`, `.pnnx.param`); the suffix of the file says which. The parameter
+    /// values of a program are read from the `.safetensors` file of the same name next to it. `-` is standard input.
     ///
     /// # Errors
     /// The file cannot be read, or its contents are invalid.
@@ -75,11 +74,11 @@ impl Model {
         Model::open_in(path, &Scope::default())
     }
 
-    /// As [`Model::open`]; the file may mention declared operators besides those that come with the tool, such as
-    /// [`RuleSet::operators`](crate::rule::RuleSet::operators) of rules that declare some.
+    /// Like [`Model::open`], but the file may mention declared operators besides those that come with the tool, such as
+    /// the [`RuleSet::operators`](crate::rule::RuleSet::operators) of rules that declare some.
     ///
     /// # Errors
-    /// As for [`Model::open`].
+    /// Same as for [`Model::open`].
     pub fn open_in(path: impl AsRef<Path>, operators: &Scope) -> Result<Model, Diagnostics> {
         let reading = Reading {
             from: None,
@@ -141,18 +140,18 @@ impl Model {
         Model::from_onnx_in(bytes.to_vec(), &Scope::default())
     }
 
-    /// As [`Model::from_onnx`], without a copy of the bytes as a whole.
+    /// Like [`Model::from_onnx`], but does not copy all the bytes.
     ///
     /// # Errors
-    /// As for [`Model::from_onnx`].
+    /// Same as for [`Model::from_onnx`].
     pub fn from_onnx_vec(bytes: Vec<u8>) -> Result<Model, Diagnostics> {
         Model::from_onnx_in(bytes, &Scope::default())
     }
 
-    /// As [`Model::from_onnx_vec`]; the model may have declared operators besides those that come with the tool.
+    /// Like [`Model::from_onnx_vec`], but the model may have declared operators besides those that come with the tool.
     ///
     /// # Errors
-    /// As for [`Model::from_onnx`].
+    /// Same as for [`Model::from_onnx`].
     pub fn from_onnx_in(bytes: impl AsRef<[u8]> + Send + 'static, operators: &Scope) -> Result<Model, Diagnostics> {
         Model::decoded(
             Bytes::from_owner(bytes),
@@ -199,7 +198,7 @@ impl Model {
         ))
     }
 
-    /// Reads the text of a program or script; `name` is what messages call it.
+    /// Reads the text of a program or script; messages call it `name`.
     ///
     /// # Errors
     /// The text is not a program, or the program is invalid.
@@ -207,11 +206,11 @@ impl Model {
         Model::from_text_in(name, text, &Scope::default())
     }
 
-    /// As [`Model::from_text`]; the program may call declared operators besides its own and those that come with the
-    /// tool.
+    /// Like [`Model::from_text`], but the program may call declared operators besides its own and those that come with
+    /// the tool.
     ///
     /// # Errors
-    /// As for [`Model::from_text`].
+    /// Same as for [`Model::from_text`].
     ///
     /// ```
     /// # use tautomer::{Model, rules_of_text};
@@ -279,10 +278,10 @@ impl Model {
         encode_model(&shown(&self.path), graph, params, self.info.as_ref().unwrap_or(&own))
     }
 
-    /// As [`Model::to_onnx`], for memory of the caller: the length first, then the bytes.
+    /// Like [`Model::to_onnx`], but writes to the caller's memory: first comes the length, then the bytes.
     ///
     /// # Errors
-    /// As for [`Model::to_onnx`].
+    /// Same as for [`Model::to_onnx`].
     pub fn encodable(&self) -> Result<Encodable, Diagnostics> {
         let own = OnnxInfo::default();
         let Workload { graph, params } = &self.workload;
@@ -294,8 +293,8 @@ impl Model {
         program_text(&self.workload).0
     }
 
-    /// Writes the model as `.onnx`, `.pnnx.param` or, with the values of its parameters beside it, `.taut`. The file is
-    /// read back before it is put in place. Returns notes.
+    /// Writes the model as `.onnx`, as `.pnnx.param`, or as `.taut` with its parameter values in a file next to it. The
+    /// file is read back before it replaces the old one. Returns notes.
     ///
     /// # Errors
     /// The format cannot express the model, or a file cannot be written.
@@ -327,7 +326,7 @@ impl Model {
         named.map(|(i, &v)| (input_name(graph, i), graph.ty(v)))
     }
 
-    /// The names and types of the results, in order. The names differ, also where one value is two results.
+    /// The names and types of the results, in order. The names are distinct, even if one value is two results.
     ///
     /// ```
     /// # use tautomer::Model;

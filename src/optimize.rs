@@ -122,7 +122,7 @@ pub fn optimize_model(model: Model, options: &Options) -> Result<Optimized, Diag
         .into())
 }
 
-/// Like [`optimize_model`], but returns a result that differs from the original, too.
+/// Like [`optimize_model`], but also returns a result that differs from the original.
 pub(crate) fn optimize_unjudged(model: Model, options: &Options) -> Result<Optimized, Diagnostics> {
     let model = prepared(model, options)?;
     let format = options.format(&model);
@@ -229,7 +229,7 @@ fn checked(
     })
 }
 
-/// The model in the shapes and for the operator set that the options ask for.
+/// The model with the shapes and the operator set that the options ask for.
 fn prepared(mut model: Model, options: &Options) -> Result<Model, Diagnostics> {
     if !options.shapes.is_empty() {
         model.reshape(&options.shapes)?;
@@ -254,10 +254,10 @@ fn prepared(mut model: Model, options: &Options) -> Result<Model, Diagnostics> {
     Ok(model)
 }
 
-/// Says why a rule does not apply to a model, or what became of it where it does.
+/// Explains why a rule does not apply to a model, or what happened to its result if it does.
 ///
 /// # Errors
-/// As [`optimize_model`], and if there is no such rule.
+/// Same as for [`optimize_model`]; also if there is no such rule.
 ///
 /// ```
 /// # use tautomer::{Model, Options, why_not};
@@ -303,14 +303,14 @@ pub fn why_not(model: &Model, options: &Options, rule: &str) -> Result<WhyNot, D
     Ok(found)
 }
 
-/// An optimized model, and what is known about it.
+/// An optimized model, with everything that is known about it.
 #[derive(Debug, Clone)]
 pub struct Optimized {
     /// The result.
     pub model: Model,
-    /// The original, in the shapes that were asked for.
+    /// The original, with the requested shapes.
     pub original: Model,
-    /// What was done.
+    /// The report of the stages.
     pub report: Report,
     /// The comparison on random inputs, if there was one.
     pub check: Option<Check>,
@@ -320,9 +320,9 @@ pub struct Optimized {
     pub warnings: Diagnostics,
     /// The calls of the result that its target does not have.
     pub(crate) illegal: Vec<Illegal>,
-    /// The calls of the original that the target does not have and that are gone, by operator.
+    /// The calls in the original that the target does not have and that were replaced, by operator.
     pub(crate) lowered: BTreeMap<String, usize>,
-    /// Everything that the engine says.
+    /// The full output of the engine.
     pub(crate) outcome: Outcome,
     pub(crate) chosen: Chosen,
     /// The operator set of the result, for ONNX.
@@ -338,8 +338,8 @@ impl Optimized {
         !differs && self.audit.as_ref().is_none_or(Audit::is_right)
     }
 
-    /// With [`Options::target`]: the calls of the result that the target does not have, with the reason, and what would be
-    /// legal. Empty if the result can run there.
+    /// With [`Options::target`]: the calls in the result that the target does not have, with the reason, and what would
+    /// be legal. Empty if the result can run there.
     pub fn illegal(&self) -> &[Illegal] {
         &self.illegal
     }
@@ -349,8 +349,8 @@ impl Optimized {
         self.options.target.as_deref()
     }
 
-    /// With [`Options::target`]: how many calls of the original the target does not have and the result has no more, by
-    /// operator.
+    /// With [`Options::target`]: the number of calls in the original that the target does not have and that are no
+    /// longer in the result, by operator.
     pub fn lowered(&self) -> &BTreeMap<String, usize> {
         &self.lowered
     }
@@ -360,7 +360,7 @@ impl Optimized {
         &self.outcome.steps
     }
 
-    /// Says why a rule does not apply to the original, or why the result does not show it.
+    /// Explains why a rule does not apply to the original, or why the result does not show it.
     ///
     /// # Errors
     /// There is no such rule.

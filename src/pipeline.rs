@@ -181,7 +181,7 @@ pub enum Engine {
     Substitute,
 }
 
-/// Says of a call, from its operands and attributes and from its result, whether something holds.
+/// A predicate on a call, given its operands and attributes and the type of its result.
 pub type CallTest<'a> = &'a dyn Fn(&Infer<'_>, &Type) -> bool;
 
 /// The options of an optimization.
@@ -205,8 +205,8 @@ pub struct Options<'a> {
     pub limits: Limits,
     /// Calls that the result may contain only where the input has them; decided from operands, attributes and result.
     pub forbidden: CallTest<'a>,
-    /// Calls of the input that should not stay: they are replaced wherever rules or bodies of composite operators can,
-    /// whatever that costs. All of them have to be forbidden, too.
+    /// Calls of the input that should not stay: they are replaced wherever rules or bodies of composite operators
+    /// allow, whatever that costs. All of them have to be forbidden, too.
     pub illegal: Option<CallTest<'a>>,
     /// The time that a call takes, in microseconds.
     pub micros: &'a dyn Fn(&Priced<'_>) -> f64,
@@ -256,7 +256,7 @@ impl Default for Options<'_> {
 }
 
 impl Options<'_> {
-    /// What results are compared by.
+    /// The cost model by which results are compared.
     fn cost_model<'a>(&'a self, batch: &'a [Arc<str>]) -> CostModel<'a> {
         CostModel {
             forbidden: self.forbidden,

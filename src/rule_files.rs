@@ -204,10 +204,10 @@ pub fn read_rules(files: &[PathBuf]) -> Result<(RuleSet, Diagnostics), Diagnosti
     read(files, true, Examples::Loaded, &built_in_operators()?)
 }
 
-/// As [`read_rules`], and the built-in rules.
+/// Like [`read_rules`], but adds the built-in rules.
 ///
 /// # Errors
-/// As [`read_rules`].
+/// Same as for [`read_rules`].
 ///
 /// ```
 /// let (both, _) = tautomer::read_rules_with_built_in(&["gsl".into()])?;
@@ -220,8 +220,8 @@ pub fn read_rules_with_built_in(files: &[PathBuf]) -> Result<(RuleSet, Diagnosti
     read(files, false, Examples::Loaded, &built_in_operators()?)
 }
 
-/// The rules of the text of a rule file, with warnings; `name` is what messages call it. It may mention the operators
-/// that come with the tool; the files that it uses are not read.
+/// The rules in the text of a rule file, with warnings; messages call the text `name`. It may mention the operators
+/// that come with the tool; files that it uses are not read.
 ///
 /// # Errors
 /// The text is not a rule file, or a rule is invalid; all problems together.

@@ -1,4 +1,4 @@
-//! Property tests of users: random typed graphs with inputs, and assertions whose failures show a counterexample as
+//! Property tests for users: random typed graphs with inputs, and assertions whose failures show a counterexample as
 //! programs. Needs the feature `testing`.
 //!
 //! ```
@@ -47,7 +47,7 @@ pub struct Graphs {
     most: usize,
 }
 
-/// The operators of [`Graphs`] unless others are chosen: no values of theirs are ill-conditioned.
+/// The operators of [`Graphs`] unless others are chosen: none of them computes ill-conditioned values.
 const OPERATORS: [&str; 21] = [
     "add",
     "sub",
@@ -144,7 +144,7 @@ impl Graphs {
     }
 }
 
-/// A random model and values for its inputs. What proptest prints of it is its program.
+/// A random model and values for its inputs. Proptest prints it as its program.
 #[derive(Clone)]
 pub struct Case {
     /// The model, with values for its parameters.
@@ -167,8 +167,8 @@ impl fmt::Debug for Case {
 }
 
 /// Models that a rule matches as a whole, with values for their inputs; they shrink to fewer calls and smaller
-/// dimensions. `examples` are those of the rule's file: operands that random search seldom finds begin
-/// there.
+/// dimensions. `examples` are those in the rule's file; the search for operands that random choices seldom reach starts
+/// from them.
 ///
 /// ```
 /// use proptest::prelude::*;

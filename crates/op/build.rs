@@ -1,8 +1,8 @@
-//! Makes rows of the operator table of the declarations in `ops/`: constants, so that nothing is read when a program
+//! Turns the declarations in `ops/` into rows of the operator table: constants, so that nothing is read when a program
 //! starts.
 //!
-//! A file whose operators have plain names belongs to the table. Those with quoted names are of other runtimes, and are
-//! declared when a text mentions them.
+//! A file whose operators have plain names belongs to the table. Operators with quoted names belong to other runtimes,
+//! and are declared when a text mentions them.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

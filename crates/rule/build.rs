@@ -1,6 +1,6 @@
 //! Parses the files that come with the tool, so that programs do not parse them each time they start.
 //!
-//! Only in release builds: debug builds read the files when they run, so that a changed rule compiles nothing.
+//! Only in release builds: debug builds read the files when they run, so that changing a rule recompiles nothing.
 
 use std::error::Error;
 use std::fmt::Write;

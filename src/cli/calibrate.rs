@@ -1,4 +1,4 @@
-//! `tautomer calibrate`: what operators cost on this machine, as a target whose costs are those.
+//! `tautomer calibrate`: measures what operators cost on this machine, and writes a target with these costs.
 
 mod probes;
 

@@ -63,7 +63,8 @@ impl Format {
         }
     }
 
-    /// Reports in the format, too, what kept a command from its answer about a file: a build server reads nothing else.
+    /// If a problem kept a command from its answer about a file, reports the problem in the format as well: a build
+    /// server reads nothing else.
     pub(super) fn or_problems<T>(self, file: &Path, found: Result<T, Failure>, shell: &Shell) -> Result<T, Failure> {
         if let Err(Failure::Problems(problems)) = &found {
             let finding = Finding {

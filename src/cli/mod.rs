@@ -1,4 +1,4 @@
-//! The command line: arguments, what is printed where, exit codes.
+//! The command line: arguments, output, exit codes.
 //!
 //! Results go to standard output, everything else to standard error. The exit code is 0 on success, 1 if the answer is
 //! negative (findings, outputs that differ), and 2 if the tool could not do its work.
@@ -144,7 +144,7 @@ impl From<Diagnostic> for Failure {
 
 type Done = Result<(), Failure>;
 
-/// Where commands print.
+/// The streams that commands print to.
 struct Shell {
     json: bool,
     quiet: bool,

@@ -1,4 +1,4 @@
-//! Scripts: what their statements show.
+//! Scripts: the output of their statements.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

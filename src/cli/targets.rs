@@ -1,4 +1,4 @@
-//! `tautomer targets`: what results can be made for.
+//! `tautomer targets`: lists, shows and checks targets.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Which nodes of a model are carried along without being understood.
+//! The nodes of a model that are carried along without being understood.
 
 use indexmap::IndexMap;
 

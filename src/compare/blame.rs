@@ -10,7 +10,7 @@ use super::{evaluate, furthest, is_decided_by_reference};
 
 /// The outcome of optimizing with a limited number of applications.
 pub(crate) struct Trial {
-    /// The largest difference, if it exceeds what is allowed.
+    /// The largest difference, if it exceeds the allowed one.
     pub(crate) apart: Option<f64>,
     pub(crate) applications: Vec<Step>,
     /// The applications that the result depends on.
@@ -21,8 +21,8 @@ pub(crate) struct Trial {
 
 /// The first application whose two sides have different values, among those that the wrong result depends on.
 ///
-/// Binary search over the number of applications does not work here: an e-graph contains what a wrong rule made long
-/// before it is cheap enough to be extracted.
+/// Binary search over the number of applications does not work here: an e-graph contains the nodes that a wrong rule
+/// made long before they are cheap enough to be extracted.
 pub(crate) fn first_of_chain(
     original: &Workload,
     whole: &Trial,

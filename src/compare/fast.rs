@@ -1,4 +1,4 @@
-//! Results by kernels, as the verifier asks for them.
+//! Results computed by kernels, in the form that the verifier needs.
 
 use crate::Model;
 use crate::exec::Estimate;
@@ -9,8 +9,7 @@ use crate::verify::{GraphOptions, GraphReport, Options, Sought, Suggestions, Uns
 
 use super::evaluate_within;
 
-/// Checks whether a model is equal to its original: by proof if possible, and else on data that is computed by the
-/// kernels.
+/// Checks whether a model is equal to its original: by proof if possible, otherwise on data that the kernels compute.
 ///
 /// ```
 /// use tautomer::{Model, verify::GraphVerdict, verify_models};
@@ -79,7 +78,7 @@ pub(crate) fn fast(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, Stri
     results.map_err(|why| meter.excess().map_or(why, words))
 }
 
-/// Limits on one run of the kernels, where nothing else is said.
+/// Default limits on one run of the kernels.
 pub(crate) const ALLOWANCE: Allowance = Allowance {
     bytes: 800_000_000,
     operations: 1_000_000_000_000,

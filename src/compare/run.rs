@@ -25,7 +25,8 @@ pub(crate) fn evaluate(workload: &Workload, inputs: &[Tensor], reference: bool) 
         .map_err(|e| failed(e.to_string()))
 }
 
-/// The results of a workload by kernels, unless it exceeds what `meter` allows; `observer` sees each named value.
+/// Computes the results of a workload with kernels, and fails if it exceeds the limits of `meter`; `observer` sees each
+/// named value.
 pub(crate) fn evaluate_within(
     workload: &Workload,
     inputs: &[Tensor],

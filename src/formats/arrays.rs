@@ -50,7 +50,7 @@ fn format_of(path: &Path) -> Result<ArrayFormat, FormatError> {
     })
 }
 
-/// Reads a file of tensors; in a file of one unnamed tensor, the tensor gets the name of the file.
+/// Reads a file of tensors; if the file has one unnamed tensor, the tensor gets the name of the file.
 ///
 /// # Errors
 /// The suffix is unknown, or the file cannot be read or is damaged.

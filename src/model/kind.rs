@@ -109,7 +109,7 @@ impl Kind {
     }
 }
 
-/// Files that people have beside their models: a description, and what to do with them.
+/// Files that people have next to their models: a description, and what to do with them.
 fn foreign(suffix: &str) -> Option<(&'static str, &'static str)> {
     Some(match suffix {
         "pt" | "pth" | "ckpt" | "pt2" | "mar" => (

@@ -33,7 +33,7 @@ pub(crate) fn program_text(workload: &Workload) -> (String, IndexMap<String, Ten
     (text, values.collect())
 }
 
-/// Writes a workload as a model, or as a program with a parameter file beside it.
+/// Writes a workload as a model, or as a program with a parameter file next to it.
 pub(crate) fn write_workload(
     path: &Path,
     workload: &Workload,

@@ -16,7 +16,7 @@ use crate::verify::Level;
 
 use super::Progress;
 
-/// How a model is optimized.
+/// The options for optimizing a model.
 ///
 /// ```
 /// use tautomer::{Options, rule::Class};
@@ -55,8 +55,9 @@ pub struct Options {
     /// The format that the result is meant for, which limits the operators it may have; `None` for ONNX if the model is
     /// an ONNX model, and no limit otherwise.
     pub result: Option<Kind>,
-    /// What the result is made for: what this target does not have is replaced as far as possible; see
-    /// [`Optimized::illegal`](super::Optimized::illegal). Its rules are used unless [`rules`](Options::rules) has others.
+    /// The target of the result: calls that this target does not have are replaced as far as possible; see
+    /// [`Optimized::illegal`](super::Optimized::illegal). Its rules are used unless [`rules`](Options::rules) has
+    /// others.
     pub target: Option<Arc<Target>>,
     /// The number of random inputs on which the result is compared with the original; 0 for no comparison.
     pub check: u64,
@@ -202,9 +203,9 @@ impl Options {
         self
     }
 
-    /// Compares graphs by a cost model of one's own: the time that a call takes, in microseconds. It is asked for every
-    /// form of a value, so equal calls must have equal prices; negative prices count as 0, and what is not a number as the
-    /// longest time there is. It takes the place of the costs of a [target](Options::target).
+    /// Compares graphs by your own cost model: the time that a call takes, in microseconds. The model is asked for
+    /// every form of a value, so equal calls must have equal prices; a negative price counts as 0, and NaN as the
+    /// longest possible time. The model replaces the costs of a [target](Options::target).
     ///
     /// ```
     /// # use tautomer::{Model, Options, optimize_model, op::Priced};
@@ -230,7 +231,7 @@ impl Options {
         self
     }
 
-    /// Asks again and again whether to stop; the call then ends with the error T0409.
+    /// Calls a function repeatedly to ask whether to stop; if so, the optimization ends with the error T0409.
     ///
     /// ```
     /// # use std::sync::{Arc, atomic::{AtomicBool, Ordering}};
@@ -277,7 +278,7 @@ impl Options {
         self.result.or(of_target.unwrap_or(of_model))
     }
 
-    /// What the format of the result can express.
+    /// The calls that the format of the result can express.
     pub(crate) fn format(&self, model: &Model) -> Format<'_> {
         let target = self.target.as_deref();
         Format::new(self.kind(model), target, &model.workload.graph, model.info.as_ref())

@@ -1,4 +1,4 @@
-//! What is known about each applied rule: its text, its verdict, and the evidence for it.
+//! The evidence for each applied rule: its text, its verdict, and what the verdict rests on.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Pictures of what an application changed.
+//! Pictures of the changes that an application made.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

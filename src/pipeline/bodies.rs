@@ -10,8 +10,8 @@ use crate::diag::Diagnostics;
 use crate::graph::{Graph, Node, Params, VertexId, Workload, graph_region, region_graph};
 use crate::op::{AttrValue, Flow, Op, OpDef, Region, Semantics};
 
-/// Optimizes the functions of all calls in the result. What a function knows of the values it is given, it uses: an
-/// expression of parameters becomes a parameter outside. True if a call is not as it was.
+/// Optimizes the functions of all calls in the result. A function uses everything that is known about the values passed
+/// to it: an expression of parameters becomes a parameter outside. Returns whether a call has changed.
 pub(super) fn optimize_bodies(outcome: &mut Outcome, options: &Options<'_>) -> Result<bool, Diagnostics> {
     let inner = Options {
         explain: false,
@@ -57,7 +57,7 @@ pub(super) fn optimize_bodies(outcome: &mut Outcome, options: &Options<'_>) -> R
     Ok(changed)
 }
 
-/// Where the values that functions capture begin: among the inputs of a function, and among the operands.
+/// The index of the first captured value: among the inputs of a function, and among the operands.
 fn place(def: &OpDef, attrs: &[AttrValue]) -> Option<(usize, usize)> {
     let count = |name: &str| def.attr_in(attrs, name).as_count();
     let Semantics::Flow(flow) = def.semantics else {
@@ -123,7 +123,7 @@ impl Calling {
         Ok(())
     }
 
-    /// A function as a graph of its own; what is a parameter or a constant outside is one inside.
+    /// A function as a separate graph; a parameter or constant outside is one inside as well.
     fn workload(&self, region: &Region, outer: &Workload) -> Workload {
         let mut graph = region_graph(region);
         let mut params = Params::new();
@@ -158,7 +158,7 @@ impl Calling {
         Workload { graph, params }
     }
 
-    /// An optimized function, and the operands for its parameters, which become inputs behind the others.
+    /// An optimized function, and the operands for its parameters, which become inputs after the others.
     fn closed(&self, body: Workload, outer: &mut Workload) -> (Region, Vec<VertexId>) {
         let mut operands = Vec::new();
         for &p in body.graph.params() {
@@ -218,7 +218,7 @@ impl Calling {
         graph.pred(v).as_slice() == self.operands.as_slice() && attrs.iter().zip(&self.attrs).all(same)
     }
 
-    /// Puts the call in the place of `v`, and says so; if it does not type, everything stays.
+    /// Replaces `v` by the call, and returns whether it did; if the call has no type, nothing changes.
     fn replace(self, graph: &mut Graph, v: VertexId) -> bool {
         let names = self.def.attrs.iter().map(|a| a.name);
         let given: Vec<(&str, AttrValue)> = names.zip(self.attrs).filter(|(_, value)| !value.is_none()).collect();

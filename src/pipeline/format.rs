@@ -1,4 +1,4 @@
-//! What the format of a result can express.
+//! The calls that the format of a result can express.
 
 use crate::formats::onnx::{OnnxInfo, Target};
 use crate::formats::pnnx;
@@ -8,8 +8,8 @@ use crate::op::{self, Infer, OpDef};
 use crate::target::{self, Legality};
 use crate::tensor::Type;
 
-/// The format that a result is written in, and what it can express: rewrites may not introduce anything else, but what
-/// is already in the graph may stay. What is not legal on a target may not stay either.
+/// The format of a result, and the calls it can express: rewrites may not introduce any others, but calls that are
+/// already in the graph may stay. Calls that are not legal on a target may not stay either.
 pub(crate) struct Format<'a> {
     /// The target that was asked for.
     pub(crate) legality: Option<Legality<'a>>,

@@ -1,4 +1,4 @@
-//! What was done, as the stages tell it.
+//! Reports of the stages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::graph::{Graph, Workload};
 use crate::rewrite::{Explored, FoldNote, Step, StopReason};
 use crate::rule::Class;
 
-/// An optimised workload and how it came about.
+/// An optimized workload and how it was produced.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The result.
@@ -23,9 +23,10 @@ pub struct Outcome {
     /// With [`Options::explain`](super::Options::explain), for saturation: a graph for each of `steps` that computes both sides of it: the
     /// outputs of the match, then those of the target.
     pub sides: Vec<Option<Graph>>,
-    /// With [`Options::explore`](super::Options::explore): every term that the engine made, and what rules made equal.
+    /// With [`Options::explore`](super::Options::explore): every term that the engine made, and which terms rules made
+    /// equal.
     pub explored: Option<Arc<Explored>>,
-    /// What happened.
+    /// The report.
     pub report: Report,
     /// True if the last round made the graph cheaper.
     pub(super) improved: bool,
@@ -36,8 +37,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Takes over what a further round came to. Of one that did not improve anything only the time is kept: nothing rests
-    /// on what it tried.
+    /// Takes over the result of a further round. If that round improved nothing, none of its applications are kept,
+    /// since nothing rests on them.
     pub(super) fn add(&mut self, more: Outcome) {
         self.workload = more.workload;
         self.settled = more.settled;
@@ -67,7 +68,7 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// Counts anew how many calls of the result each rule made.
+    /// Counts again how many calls in the result each rule made.
     pub(super) fn count_rules(&mut self) {
         let mut counts = self.in_functions.clone();
         let graph = &self.workload.graph;
@@ -80,7 +81,7 @@ impl Outcome {
     }
 }
 
-/// What an optimisation did.
+/// A summary of an optimization.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// Operator calls before and after.
@@ -113,8 +114,8 @@ pub struct Report {
     pub stopped: Vec<String>,
     /// Calls of control flow that were decided ahead of time.
     pub resolved: usize,
-    /// With [`Options::missing`](super::Options::missing), and for substitution always: operators that the result may not
-    /// contain, and how often it would have had them.
+    /// With [`Options::missing`](super::Options::missing), and for substitution always: operators that the result may
+    /// not contain, and how often it would contain them.
     pub missing: Vec<Missing>,
     /// Seconds spent in each stage.
     pub seconds: Vec<(&'static str, f64)>,

@@ -1,4 +1,4 @@
-//! Which rules take part.
+//! Selects the rules to use.
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::rewrite::{Kept, RuleReport};
 use crate::rule::Rule;
 
-/// How far the work is.
+/// The progress of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A stage begins.
@@ -20,11 +20,11 @@ pub enum Event {
         /// Applications in the round.
         applied: usize,
     },
-    /// So many substitutions are done.
+    /// This many substitutions are done.
     Substitutions(usize),
 }
 
-/// An operator that the result may not contain, and what that kept from it.
+/// An operator that the result may not contain, and the applications that this prevented.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Missing {
     /// The operator.
@@ -35,7 +35,7 @@ pub struct Missing {
     pub rules: Vec<String>,
 }
 
-/// What a saturation had to leave out.
+/// The operators that a saturation had to leave out.
 pub(super) fn missing(kept: BTreeMap<&'static str, Kept>) -> Vec<Missing> {
     let entry = |(operator, kept): (&str, Kept)| Missing {
         operator: operator.to_owned(),
@@ -45,7 +45,7 @@ pub(super) fn missing(kept: BTreeMap<&'static str, Kept>) -> Vec<Missing> {
     kept.into_iter().map(entry).collect()
 }
 
-/// What substitution had to leave out.
+/// The operators that substitution had to leave out.
 pub(super) fn missing_of_rules(rules: &[(Arc<Rule>, RuleReport)]) -> Vec<Missing> {
     let mut found: BTreeMap<&'static str, Kept> = BTreeMap::new();
     for (rule, report) in rules {
@@ -58,7 +58,7 @@ pub(super) fn missing_of_rules(rules: &[(Arc<Rule>, RuleReport)]) -> Vec<Missing
     missing(found)
 }
 
-/// Adds what was left out elsewhere, such as in a function.
+/// Adds operators that were left out elsewhere, such as in a function.
 pub(super) fn add_missing(all: &mut Vec<Missing>, more: &[Missing]) {
     for item in more {
         match all.iter_mut().find(|known| known.operator == item.operator) {

@@ -17,7 +17,7 @@ use crate::rewrite::{
 use crate::rule::{Class, Item, PatternNode, Rule, library_rules};
 use crate::tensor::Type;
 
-/// Why a rule does not apply, or what became of it where it does.
+/// Why a rule does not apply, or what happened to its result if it does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WhyNot {
     /// The rule.
@@ -30,14 +30,14 @@ pub struct WhyNot {
     pub values: Vec<(String, String)>,
     /// Operators that the result may not contain, if they are the reason.
     pub forbidden: Vec<String>,
-    /// What else is known, a sentence each.
+    /// Further facts, one sentence each.
     pub hints: Vec<String>,
 }
 
-/// Says of a rule why it is not applied to a graph, or why the result does not show it.
+/// Explains why a rule is not applied to a graph, or why the result does not show it.
 ///
 /// # Errors
-/// As [`optimize`](super::optimize), and if there is no such rule.
+/// Same as for [`optimize`](super::optimize); also if there is no such rule.
 pub fn why_not(graph: &Graph, options: &Options<'_>, name: &str) -> Result<WhyNot, Diagnostics> {
     let everything = Options {
         class: Class::Approx(f64::INFINITY),
@@ -173,7 +173,7 @@ impl Run<'_> {
         out.answer = format!("it is applied {applied} and the result rests on none: what it makes does not cost less");
     }
 
-    /// The forbidden operators that the cheapest graph has where nothing is forbidden.
+    /// The forbidden operators that the cheapest graph would have if nothing were forbidden.
     fn forbidden(&self, encoded: &crate::rewrite::Encoded, model: &CostModel<'_>, free: &CostModel<'_>) -> Vec<String> {
         let interner = &encoded.egraph.analysis.interner;
         let extraction = extract(encoded, free);
@@ -287,7 +287,7 @@ impl Run<'_> {
         text.unwrap_or_else(|| "its target does not have the type of the source there".to_owned())
     }
 
-    /// Operands that stand the other way round, and which rules exchange them.
+    /// Operands that are in the other order, and which rules exchange them.
     fn exchange(&self, operators: &[&'static str]) -> String {
         let names: Vec<String> = operators.iter().map(|name| format!("`{name}`")).collect();
         let text = format!("it would match with the operands of {} exchanged", names.join(" and "));
@@ -309,7 +309,7 @@ impl Run<'_> {
     }
 }
 
-/// What stood in the way of a match.
+/// What prevented a match.
 enum Refusal {
     Forbidden,
     Type,

@@ -27,7 +27,7 @@ pub(super) struct Checker<'a> {
 struct Draft<'f> {
     file: &'f File,
     target: Target,
-    /// Clauses that a target has once, and where they are.
+    /// Clauses that a target may have only once, and where they are.
     once: BTreeMap<&'static str, Span>,
     /// Operators that clauses name, and where.
     named: Vec<(&'static OpDef, Span)>,
@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
         Some(draft.target)
     }
 
-    /// What the target extends, or a target that has everything.
+    /// The target that this one extends, or a target that has everything.
     fn base(&mut self, file: &File, decl: &TargetDecl) -> Option<Target> {
         let mut extended = decl.clauses.iter().filter_map(|clause| match &clause.kind {
             TargetClauseKind::Extends { name, is_path } => Some((name, *is_path, clause.span)),
@@ -371,7 +371,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What concerns several clauses.
+    /// Checks that concern several clauses.
     fn whole(&mut self, draft: &Draft<'_>, decl: &TargetDecl) {
         let target = &draft.target;
         if let Some(only) = &target.only

@@ -62,8 +62,7 @@ impl File {
         File::parse(source(path)?, path)
     }
 
-    /// The number of the target that the file as a whole stands for: the only one, or the one with the name of the
-    /// file.
+    /// The index of the target that the file as a whole represents: the only one, or the one with the name of the file.
     pub(super) fn main(&self) -> Result<usize, Diagnostics> {
         let names: Vec<&str> = self.parsed.targets.iter().map(|target| target.name.as_str()).collect();
         let stem = Path::new(&self.source.name)

@@ -1,4 +1,4 @@
-//! Which calls a target has.
+//! Decides which calls a target has.
 
 use super::{Kernels, Target, TargetFormat};
 use crate::formats::onnx::{self, OnnxInfo};
@@ -15,7 +15,7 @@ pub(crate) struct Legality<'a> {
     pub(crate) onnx: Option<onnx::Target>,
 }
 
-/// What keeps a call from being legal.
+/// The reason why a call is not legal.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Obstacle {
     /// The operator is none of those listed.
@@ -24,7 +24,7 @@ pub(crate) enum Obstacle {
     Denied,
     /// The operator is declared, and the target does not have it.
     Undeclared,
-    /// Nothing is known about what the operator computes.
+    /// Nothing is known about the operator's meaning.
     Uninterpreted,
     /// An element type; `of_operator` if other operators have it.
     ElementType {
@@ -161,7 +161,7 @@ fn failed(outcome: Result<bool, TermError>) -> Option<Option<String>> {
     }
 }
 
-/// The tensors that a call takes and gives, with what they are called in messages.
+/// The operands and results of a call that are tensors, with their names in messages.
 fn values(call: &Infer<'_>, result: &Type) -> Vec<(String, Type)> {
     let operands = call.operands.iter().enumerate().flat_map(|(i, fact)| {
         let name = call.def.operand(i).map_or("", |operand| operand.name);
@@ -183,7 +183,7 @@ fn tensors(ty: &Type, what: &str, out: &mut Vec<(String, Type)>) {
     }
 }
 
-/// What a condition may name.
+/// The values that a condition may name.
 pub(super) struct Names<'a> {
     terms: Vec<(&'static str, Term<usize>)>,
     facts: Vec<Fact<'a>>,

@@ -1,4 +1,4 @@
-//! What a result is made for: which calls it may have, and what they cost there.
+//! Targets: the calls that a result may have, and what they cost.
 
 mod check;
 mod file;
@@ -25,8 +25,8 @@ pub(crate) use self::legal::Legality;
 pub use self::report::Illegal;
 pub(crate) use self::report::{illegal, lowered};
 
-/// A runtime or a format: the operators, element types, ranks and shapes that a result may have there, the rules that
-/// make sense there, and what calls cost.
+/// A runtime or a format: the operators, element types, ranks and shapes that a result may have, the rules that make
+/// sense for it, and what calls cost.
 ///
 /// ```
 /// use tautomer::{Model, Options, Target, optimize_model};
@@ -43,11 +43,11 @@ pub struct Target {
     pub name: Arc<str>,
     /// Its documentation.
     pub doc: String,
-    /// The format that says which calls can be written.
+    /// The format, which decides which calls can be written.
     pub format: TargetFormat,
     /// The operator set, for ONNX.
     pub opset: Opset,
-    /// Which element types operators have kernels for.
+    /// The element types for which operators have kernels.
     pub(crate) kernels: Kernels,
     /// The operators that it has; `None` for all that the format can express.
     pub(crate) only: Option<BTreeSet<&'static str>>,
@@ -96,13 +96,13 @@ impl TargetFormat {
 /// The ONNX operator set that a target takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opset {
-    /// That of the model.
+    /// The operator set of the model.
     Model,
     /// This one.
     At(i64),
 }
 
-/// Which element types operators have kernels for.
+/// The element types for which operators have kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kernels {
     /// It is not known.
@@ -126,8 +126,8 @@ impl Kernels {
 pub(crate) struct Limit {
     pub(crate) ast: Arc<Ast>,
     pub(crate) condition: ExprId,
-    /// The operators meant, whose operands and attributes the condition names; `None` for every operand and result `x`
-    /// of every call.
+    /// The operators whose operands and attributes the condition names; `None` for every operand and result `x` of
+    /// every call.
     pub(crate) operators: Option<BTreeSet<&'static str>>,
 }
 
@@ -177,10 +177,10 @@ impl Target {
         file::open(path.as_ref(), &rule_files::built_in_operators()?)
     }
 
-    /// The target of a text; `name` is what messages call the text.
+    /// The target in a text; messages call the text `name`.
     ///
     /// # Errors
-    /// As [`open`](Target::open).
+    /// Same as for [`open`](Target::open).
     ///
     /// ```
     /// use tautomer::Target;
@@ -193,8 +193,8 @@ impl Target {
         file::of_source(source, std::path::Path::new(name), &rule_files::built_in_operators()?)
     }
 
-    /// What a name or a path means, as on the command line: a path ends in `.target` or has a directory. The target may
-    /// name the operators of `scope`, such as those of [`built_in_operators`](crate::built_in_operators).
+    /// The target with a name or at a path, as on the command line: a path ends in `.target` or has a directory. The
+    /// target may name the operators in `scope`, such as those of [`built_in_operators`](crate::built_in_operators).
     ///
     /// # Errors
     /// As [`named`](Target::named) and [`open`](Target::open).

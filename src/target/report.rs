@@ -1,4 +1,4 @@
-//! What a result has that its target does not, and what became of such calls.
+//! Reports the calls of a result that its target does not have, and those that were replaced.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub struct Illegal {
     pub reason: String,
     /// What would be legal, or what to do.
     pub nearest: Option<String>,
-    /// Where the first is in the text of the program.
+    /// The span of the first one in the text of the program.
     #[serde(skip)]
     pub span: Option<Span>,
 }
@@ -57,7 +57,7 @@ impl Illegal {
     }
 }
 
-/// How many nodes a warning names.
+/// The number of nodes that a warning names.
 const SHOWN: usize = 4;
 
 /// The calls of a graph that its target does not have, also in called functions; `rules` are those that were used.
@@ -110,7 +110,7 @@ pub(crate) fn illegal(graph: &Graph, legality: &Legality<'_>, rules: &[Arc<Rule>
 
 const DECLARE: &str = "declare the operator in a file, with a body in other operators: `operators \"mine.ops\"`";
 
-/// How many calls of each operator were not possible in the original and are gone from the result.
+/// The number of calls of each operator that were not possible in the original and are no longer in the result.
 pub(crate) fn lowered(before: &Graph, after: &[Illegal], legality: &Legality<'_>) -> BTreeMap<String, usize> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for item in illegal(before, legality, &[]) {
@@ -228,7 +228,7 @@ fn lacking(target: &Target, def: &'static OpDef) -> Vec<String> {
     out
 }
 
-/// The rules that make something legal of such calls where their conditions hold.
+/// The rules that turn such calls into legal ones where their conditions hold.
 fn by_rules(target: &Target, def: &OpDef, rules: &[Arc<Rule>]) -> Option<String> {
     let begins = |rule: &&Arc<Rule>| match rule.source.outputs.as_slice() {
         [Item::One(id)] => {

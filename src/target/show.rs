@@ -1,4 +1,4 @@
-//! A target in words: everything that it says, also through those that it extends.
+//! The text of a target: all its clauses, including those of the targets that it extends.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -25,7 +25,7 @@ PAGE = ROOT / "docs" / "fusions.md"
 # Why ONNX Runtime leaves fewer nodes of a model.
 REASONS = {
     "LayerNormFusion_cast": "`layer_normalization` adds `epsilon` in the type of its operand, which rounds it to f16; in "
-    "f32, between casts, it is another number, so the two differ.",
+    "f32, between casts, `epsilon` has another value, so the two differ.",
 }
 
 
@@ -156,14 +156,14 @@ def page(rows):
     lines = [
         "# Fusions",
         "",
-        "Each row is a small model that shows one fusion of ONNX Runtime, of its transformer optimizer, or of onnxscript:",
-        "the nodes of the model, of what `tautomer optimize` makes of it in standard operators and with",
-        "`--target onnxruntime`, and of what ONNX Runtime itself makes of it with all its optimizations; then the operators",
-        "that Tautomer leaves for ONNX Runtime. `tests/peers/fusions.py` writes this page.",
+        "Each row is a small model that shows one fusion of ONNX Runtime, of its transformer optimizer, or of onnxscript.",
+        "The columns count the nodes of the model, of the result of `tautomer optimize` in standard operators, of its result",
+        "with `--target onnxruntime`, and of the result of ONNX Runtime with all its optimizations; the last column lists the",
+        "operators that Tautomer leaves for ONNX Runtime. `tests/peers/fusions.py` writes this page.",
         "",
         f"Of {len(rows)} models, Tautomer leaves fewer nodes than ONNX Runtime in {smaller}, as many in",
-        f"{len(rows) - smaller - len(larger)}, and more in {len(larger)}. For {agreed} models, both results of Tautomer give what the",
-        "original gives on random inputs.",
+        f"{len(rows) - smaller - len(larger)}, and more in {len(larger)}. For {agreed} models, both results of Tautomer agree with the",
+        "original on random inputs.",
         "",
         "| model | nodes | standard | for ONNX Runtime | ONNX Runtime | operators that are left |",
         "| --- | --: | --: | --: | --: | --- |",

@@ -67,7 +67,7 @@ impl Expressions {
     ///
     /// # Errors
     ///
-    /// As [`Expressions::parse`].
+    /// Same as for [`Expressions::parse`].
     pub fn parse_with(schema: &SchemaRef, text: &str, options: &Options) -> Result<Self, Diagnostics> {
         let source = Arc::new(Source::new("expression", text));
         let parsed = parse_outputs(Arc::clone(&source), options.caret_is_power)?;

@@ -1,4 +1,4 @@
-//! The values of symbolic dimensions in one run, found from the shapes of what is given.
+//! The values of symbolic dimensions in one run, found from the shapes of inputs and parameters.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tautomer_tensor::{Dim, Tensor, Type};
 /// Values of the symbolic dimensions, each with the name of the input that gave it.
 pub(super) type Symbols = BTreeMap<Arc<str>, (i64, Arc<str>)>;
 
-/// A value that is given to a run: what it is called in messages, its place, and the value.
+/// A value that is given to a run: its name in messages, its position, and the value.
 pub(super) type Given<'a> = (&'static str, &'a Port, &'a Tensor);
 
 impl Executor {

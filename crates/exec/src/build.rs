@@ -20,7 +20,8 @@ enum Held {
 }
 
 impl Plan {
-    /// The plan of a graph. Calls of composite operators without a kernel for their element type are replaced by bodies.
+    /// The plan of a graph. Calls of composite operators without a kernel for their element type are replaced by their
+    /// bodies.
     ///
     /// # Errors
     /// If it calls an operator without a definition, or has a tuple where only a tensor is possible.

@@ -21,7 +21,7 @@ pub enum PlanError {
     /// A tuple where a tensor is needed.
     #[error("{place} is a tuple ({ty}), but only tensors are possible there")]
     Tuple {
-        /// The place, in words.
+        /// The location, in words.
         place: String,
         /// Its type.
         ty: Type,

@@ -96,7 +96,7 @@ fn bytes_of(ty: &tautomer_tensor::TensorType) -> f64 {
     shape.map_or(0.0, |s| s.iter().fold(ty.dtype.size() as f64, |n, &d| n * d as f64))
 }
 
-/// How the operations of a call are weighted, depending on whether there is a kernel for its first operand.
+/// The weight of a call's operations, which depends on whether there is a kernel for its first operand.
 pub(super) fn weights(def: &OpDef, first: Option<DType>) -> Weights {
     let has_kernel = kernels::may_run(def.name, first);
     // Bodies are run by the kernels of the operators they call.

@@ -1,4 +1,4 @@
-//! Steps whose results depend on parameters and constants alone.
+//! Steps whose results depend only on parameters and constants.
 
 use super::plan::Plan;
 use tautomer_op::{AttrValue, Op, Semantics, is_pure, lookup};

@@ -1,4 +1,4 @@
-//! Steps that the kernel of an earlier step can do as it writes its result: adding a value, and limits.
+//! Steps that the kernel of an earlier step can do as it writes its result: adding a value, and clamping.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use super::plan::{Plan, SlotId, Step};
 use tautomer_op::{AttrValue, OpDef};
 use tautomer_tensor::{DType, Tensor};
 
-/// What follows a step whose result nothing else uses.
+/// Steps that can be fused into the kernel of an earlier step, since nothing else uses its result.
 #[derive(Debug, Clone)]
 pub(super) struct Tail {
     /// The value that is added to the result.
@@ -20,7 +20,7 @@ pub(super) struct Tail {
     pub(super) steps: Vec<usize>,
 }
 
-/// What a kernel may do to its result before it returns it.
+/// An addition and limits that a kernel may apply to its result before it returns it.
 pub struct Finishing<'a> {
     /// Added first; a kernel that adds it has checked its type.
     pub(super) add: Option<Operand<'a>>,
@@ -35,7 +35,7 @@ pub struct Finishing<'a> {
 /// Operators whose kernels can finish their results.
 const FIRST: [&str; 4] = ["conv", "dense", "gemm", "matmul"];
 
-/// For each step, what its kernel may do in place of later steps.
+/// For each step, the later steps that its kernel may do.
 pub(super) fn tails(plan: &Plan, defs: &[&'static OpDef]) -> Vec<Option<Tail>> {
     let uses = Uses::of(plan);
     let of = |(i, step): (usize, &Step)| {
@@ -96,7 +96,7 @@ fn is_f32(plan: &Plan, slot: SlotId) -> bool {
     ty.is_some_and(|ty| ty.dtype == DType::F32)
 }
 
-/// What step `j` adds to the value in `slot`.
+/// The slot of the value that step `j` adds to the value in `slot`.
 fn added(plan: &Plan, def: &OpDef, j: usize, slot: SlotId) -> Option<SlotId> {
     let operands = &plan.steps[j].operands[..];
     let other = match operands {

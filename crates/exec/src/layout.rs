@@ -1,4 +1,4 @@
-//! Where the values of a run are: known from the plan, or found for the values of its symbols.
+//! The places of the values of a run: known from the plan, or computed for the values of its symbols.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::verify;
 use tautomer_tensor::DType;
 
-/// Where values are, and what each step does with places.
+/// The places of values, and how the places of each step are related.
 #[derive(Debug)]
 pub(super) struct Layout {
     /// For each slot.
@@ -21,10 +21,10 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// What a plan in which every dimension is known says.
+    /// The layout of a plan in which every dimension is known.
     ///
     /// # Errors
-    /// If the places in it are not possible: a value would be overwritten before it is read.
+    /// If its places are impossible, because a value would be overwritten before it is read.
     pub(super) fn of_plan(plan: &Plan) -> Result<Layout, String> {
         let known = place::known(plan, &Symbols::new());
         let relations = place::relations(plan, &known, &Symbols::new());
@@ -74,7 +74,7 @@ impl Layout {
     }
 }
 
-/// As many layouts are kept.
+/// The number of layouts that are kept.
 const KEPT: usize = 8;
 
 /// Layouts for the last values of symbols.

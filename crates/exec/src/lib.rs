@@ -1,7 +1,7 @@
 //! Execution: a graph becomes a [`Plan`], and an [`Executor`] runs the plan on tensors.
 //!
-//! A plan is plain data. The operator table defines what a step computes; a kernel of [`kernels`] may compute the same
-//! faster, and an executor in [`Mode::Reference`] uses no kernels.
+//! A plan is plain data. The operator table defines what a step computes; a kernel in [`kernels`] may compute the same
+//! faster. An executor in [`Mode::Reference`] uses no kernels.
 
 mod bind;
 mod build;

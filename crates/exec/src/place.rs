@@ -1,9 +1,9 @@
 //! Places of values in the memory of a run: which values share bytes, and at which offsets.
 //!
-//! Values that share bytes form a block: a value and those that show it; a value and the one that replaces it where its
-//! last reader can write over it; a concatenation and its parts, which are written where they belong. A block is in the
-//! memory of an output if it is as large as that, otherwise in the arena, where blocks that are alive at one time do not
-//! overlap.
+//! Values that share bytes form a block: a value and its views; a value and the one that replaces it, if its last
+//! reader can write over it; a concatenation and its parts, which are written directly to their places in it. A block
+//! is in the memory of an output if it has the same size, otherwise in the arena, where blocks that are alive at the
+//! same time do not overlap.
 
 use smallvec::SmallVec;
 
@@ -14,7 +14,7 @@ use super::ranges::Ranges;
 use tautomer_op::{AttrValue, OpDef, lookup};
 use tautomer_tensor::{DType, Tensor, Type};
 
-/// What a step does with places, apart from computing.
+/// How the places of a step's results are related to those of its operands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Relation {
     /// It computes its results.
@@ -45,7 +45,7 @@ pub(super) fn bytes((dtype, shape): &(DType, Extents)) -> usize {
     shape.iter().product::<usize>() * dtype.size()
 }
 
-/// What each step does with places.
+/// The relation of each step.
 pub(super) fn relations(plan: &Plan, known: &Known, symbols: &Symbols) -> Vec<Relation> {
     let mut constants: Vec<Option<&Tensor>> = vec![None; plan.slots.len()];
     for constant in &plan.constants {
@@ -197,7 +197,7 @@ struct Block {
     is_empty: bool,
 }
 
-/// Where values are within blocks.
+/// The positions of values within blocks.
 struct Blocks<'p> {
     plan: &'p Plan,
     known: &'p Known,
@@ -255,7 +255,7 @@ impl<'p> Blocks<'p> {
         self.known[slot].as_ref().map_or(0, bytes)
     }
 
-    /// Puts a slot in a block of its own.
+    /// Puts a slot in a new block.
     fn start(&mut self, step: usize, slot: SlotId) {
         self.of[slot] = Some((self.blocks.len(), 0));
         self.blocks.push(Block {
@@ -278,7 +278,7 @@ impl<'p> Blocks<'p> {
         block.last = block.last.max(last);
     }
 
-    /// The place of a result that shows the first operand from a byte on.
+    /// The place of a result that is a view of the first operand from a byte on.
     fn shown(&self, step: &Step, start: usize) -> Option<(usize, usize)> {
         let (block, at) = self.of[(*step.operands.first()?)?]?;
         Some((block, at + start))

@@ -12,7 +12,8 @@ use tautomer_tensor::{Tensor, Type};
 /// A slot of a plan: its index in [`Plan::slots`].
 pub type SlotId = usize;
 
-/// What to compute, in which order, and where the values live. Plain data: it can be printed, stored and read back.
+/// Which steps to compute, in which order, and where the values live. It is plain data, which can be printed, stored
+/// and read back.
 ///
 /// ```
 /// use tautomer_exec::Plan;
@@ -58,9 +59,9 @@ pub struct Plan {
 /// The place of one value during a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slot {
-    /// What it holds: a tensor, a sequence, or an optional value.
+    /// The type of its value: a tensor, a sequence, or an optional value.
     pub ty: Type,
-    /// Bytes of its elements, if every dimension is known.
+    /// The number of bytes of its elements, if every dimension is known.
     pub bytes: Option<u64>,
     /// The first of its bytes in the arena, or in the memory of `output`, if a step computes it, every dimension is
     /// known, and it is not a value within a region.

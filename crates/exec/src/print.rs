@@ -26,7 +26,7 @@ impl fmt::Display for Bytes {
 }
 
 impl Plan {
-    /// How many operations on numbers step `i` makes, if the dimensions of its operands are known.
+    /// The number of arithmetic operations of step `i`, if the dimensions of its operands are known.
     pub fn flops(&self, i: usize) -> Option<f64> {
         let step = self.steps.get(i)?;
         let def = lookup(&step.op)?;

@@ -1,4 +1,4 @@
-//! What a run is given, and the memory that it takes.
+//! The input of a run, and the memory that it takes.
 
 use std::sync::PoisonError;
 
@@ -36,22 +36,22 @@ impl Inputs<'_> {
     }
 }
 
-/// What is called after each step, if anything.
+/// The function to call after each step, if any.
 pub(super) enum Watch<'r> {
     Nothing,
-    /// Called with the results of each step; then none of them is in memory that is used again.
+    /// Called with the results of each step; none of them is then in memory that is reused.
     Results(Observer<'r>),
     /// Called with the index of each step that was computed.
     Steps(&'r mut (dyn FnMut(usize) + Send)),
 }
 
-/// What a run is given beside its inputs.
+/// Everything that a run is given except its inputs.
 pub(super) struct Request<'r> {
     pub(super) params: &'r Params,
     /// Symbolic dimensions that are already known.
     pub(super) outer: Option<&'r Symbols>,
     pub(super) watch: Watch<'r>,
-    /// Where results are written.
+    /// The tensors to write results to.
     pub(super) into: Option<&'r mut [Tensor]>,
 }
 
@@ -67,7 +67,7 @@ impl<'r> Request<'r> {
     }
 }
 
-/// What a run needs that a later one can use again.
+/// The resources of a run that a later one can reuse.
 #[derive(Debug, Default)]
 pub(super) struct Workspace {
     arena: Option<Arena>,
@@ -78,17 +78,17 @@ pub(super) struct Workspace {
 /// The value of a slot.
 #[derive(Debug, Default)]
 pub(super) enum Held {
-    /// It has not been computed, or is not needed any more.
+    /// It has not been computed, or is no longer needed.
     #[default]
     Nothing,
     Datum(Datum<Tensor>),
-    /// It is where the layout of the run says.
+    /// It is at its place in the layout of the run.
     Placed,
 }
 
 impl Executor {
-    /// Runs the steps, and counts what they take if there is a meter. The results are those of the plan, or none if they
-    /// are wanted in given tensors.
+    /// Runs the steps, and counts the resources they take if there is a meter. Returns the results of the plan, or none
+    /// if they are written to given tensors.
     pub(super) fn steps(
         &self,
         inputs: Inputs<'_>,

@@ -21,10 +21,10 @@ use tautomer_tensor::Tensor;
 /// How steps are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// By a kernel if there is one, otherwise by the reference semantics.
+    /// With a kernel if there is one, otherwise with the reference semantics.
     #[default]
     Kernels,
-    /// By the reference semantics alone.
+    /// Only with the reference semantics.
     Reference,
 }
 
@@ -59,9 +59,9 @@ pub struct Executor {
     pub(super) defs: Vec<&'static OpDef>,
     /// The functions that each step calls, indexed by attribute.
     functions: Vec<Vec<Option<Executor>>>,
-    /// What each step keeps from one run to the next.
+    /// The data that each step keeps from one run to the next.
     pub(super) kept: Vec<Arc<Kept>>,
-    /// For each step, whether its results depend on parameters and constants alone.
+    /// For each step, whether its results depend only on parameters and constants.
     pub(super) fixed: Arc<[bool]>,
     /// For each step, the later steps that its kernel may do.
     pub(super) tails: Arc<[Option<Tail>]>,
@@ -69,9 +69,9 @@ pub struct Executor {
     pub(super) regions: Arc<[Option<Ready>]>,
     /// The memory that steps have freed.
     pub(super) buffers: Arc<Buffers>,
-    /// Where values are, if every dimension is known.
+    /// The places of values, if every dimension is known.
     layout: Option<Arc<Layout>>,
-    /// Where they are for values of symbols.
+    /// The places for given values of symbols.
     layouts: Arc<Layouts>,
     /// The memory of runs that have ended.
     pub(super) idle: Arc<Mutex<Vec<Workspace>>>,
@@ -123,8 +123,8 @@ impl Executor {
         })
     }
 
-    /// Lets kernels use up to `threads` threads of its own, or as many as the system grants. Results do not depend on
-    /// their number.
+    /// Lets kernels use up to `threads` threads, which belong to this executor, or as many as the system grants.
+    /// Results do not depend on their number.
     pub fn threads(self, threads: usize) -> Executor {
         // Without threads of its own, the kernels run on the calling one.
         let pool = (threads > 1).then(|| ThreadPoolBuilder::new().num_threads(threads).build());
@@ -160,8 +160,8 @@ impl Executor {
         self.tensors(self.on_threads(Inputs::Tensors(inputs), Request::of(params))?)
     }
 
-    /// Runs the plan on inputs in order, with results in the tensors given. If nothing else shows their elements, these
-    /// are overwritten, and in a second run of a plan in which every dimension is known, nothing is allocated.
+    /// Runs the plan on inputs in order, and writes results to the given tensors. If nothing else refers to their
+    /// elements, these are overwritten, and a second run of a plan in which every dimension is known allocates nothing.
     ///
     /// ```
     /// use tautomer_exec::{Executor, Mode, Plan};
@@ -181,7 +181,7 @@ impl Executor {
     /// ```
     ///
     /// # Errors
-    /// As for [`run`](Executor::run), and if a tensor has another type than the result.
+    /// Same as for [`run`](Executor::run); also if a tensor has another type than the result.
     pub fn run_into(&self, inputs: &[Tensor], params: &Params, outputs: &mut [Tensor]) -> Result<(), RunError> {
         let request = Request {
             into: Some(outputs),
@@ -193,7 +193,7 @@ impl Executor {
     /// Runs the plan and calls `after` with the index of every step that was computed, after it.
     ///
     /// # Errors
-    /// As for [`run`](Executor::run).
+    /// Same as for [`run`](Executor::run).
     pub fn run_timed(
         &self,
         inputs: &[Tensor],
@@ -210,7 +210,7 @@ impl Executor {
     /// Runs the plan on inputs by name.
     ///
     /// # Errors
-    /// As for [`run`](Executor::run), and if a name is not that of an input.
+    /// Same as for [`run`](Executor::run); also if a name is not that of an input.
     pub fn run_named(&self, inputs: &Params, params: &Params) -> Result<Vec<Tensor>, RunError> {
         let inputs = inputs
             .iter()
@@ -221,7 +221,7 @@ impl Executor {
     /// Runs the plan on inputs by name; inputs and results may be of any type.
     ///
     /// # Errors
-    /// As for [`run_named`](Executor::run_named).
+    /// Same as for [`run_named`](Executor::run_named).
     pub fn run_data(
         &self,
         inputs: &IndexMap<Arc<str>, Datum<Tensor>>,
@@ -254,7 +254,7 @@ impl Executor {
     /// Runs the plan and passes the results of every step to `observer`.
     ///
     /// # Errors
-    /// As for [`run`](Executor::run).
+    /// Same as for [`run`](Executor::run).
     pub fn run_observed(
         &self,
         inputs: &[Tensor],
@@ -271,7 +271,7 @@ impl Executor {
     /// Runs the plan within the limits of `meter`, and passes the results of every step to `observer`.
     ///
     /// # Errors
-    /// As for [`run`](Executor::run), and if a limit is exceeded.
+    /// Same as for [`run`](Executor::run); also if a limit is exceeded.
     pub fn run_within(
         &self,
         inputs: &[Tensor],
@@ -286,7 +286,7 @@ impl Executor {
         self.tensors(self.steps(Inputs::Tensors(inputs), request, Some(meter))?)
     }
 
-    /// Where the values of a run are, given the values of symbols; `None` if kernels are not used.
+    /// The places of the values of a run, given the values of symbols; `None` if kernels are not used.
     pub(super) fn layout(&self, symbols: &Symbols) -> Option<Arc<Layout>> {
         match (&self.layout, self.mode) {
             (Some(layout), _) => Some(layout.clone()),

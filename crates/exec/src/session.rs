@@ -9,7 +9,7 @@ use super::run::{Executor, Mode};
 use tautomer_graph::{Graph, Params};
 use tautomer_tensor::Tensor;
 
-/// How a [`Session`] runs.
+/// The options of a [`Session`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// How steps are computed.
@@ -39,8 +39,8 @@ pub enum SessionError {
     Run(#[from] RunError),
 }
 
-/// Runs one graph with its parameters any number of times, on any number of threads at once: each run that takes place at
-/// the same time as others has memory of its own, which later runs use again.
+/// Runs one graph with its parameters any number of times, on any number of threads at once. Concurrent runs have
+/// separate memory, which later runs reuse.
 ///
 /// ```
 /// use tautomer_exec::{Options, Session};
@@ -77,7 +77,7 @@ impl Session {
         })
     }
 
-    /// What runs the plan.
+    /// The executor that runs the plan.
     pub fn executor(&self) -> &Executor {
         &self.executor
     }
@@ -92,7 +92,7 @@ impl Session {
         self.executor.plan().outputs.iter().map(name)
     }
 
-    /// Results by name for inputs by name. An output without a name has the number of its place.
+    /// Results by name for inputs by name. The name of an output without one is its number.
     ///
     /// # Errors
     /// If inputs or parameters are missing or have the wrong type, if a name is not that of an input, or if a step fails.
@@ -108,7 +108,7 @@ impl Session {
     /// Results for inputs in order, in the tensors given; see [`Executor::run_into`].
     ///
     /// # Errors
-    /// As for [`run`](Session::run), and if a tensor has another type than the result.
+    /// Same as for [`run`](Session::run); also if a tensor has another type than the result.
     pub fn run_into(&self, inputs: &[Tensor], outputs: &mut [Tensor]) -> Result<(), RunError> {
         self.executor.run_into(inputs, &self.params, outputs)
     }

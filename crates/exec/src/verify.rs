@@ -9,7 +9,8 @@ use super::kernels::Place;
 use super::place::Relation;
 use super::plan::{Plan, SlotId, Step};
 
-/// Checks the places of values: a step finds what was written, whatever steps before it have written elsewhere.
+/// Checks the places of values: every step must find the values that were written for it, whatever other steps have
+/// written since.
 ///
 /// # Errors
 /// The first value that is not there.
@@ -45,13 +46,13 @@ pub(super) fn check(plan: &Plan, places: &[Option<Place>], relations: &[Relation
     outputs.try_for_each(|read| read.map_err(|what| format!("an output is {what}")))
 }
 
-/// Which values are where they belong.
+/// The values that are still in their places.
 struct Values<'p> {
     places: &'p [Option<Place>],
     is_there: Vec<bool>,
     /// The slots that are there, by region, each with its first byte and the end of its bytes.
     regions: FxHashMap<usize, BTreeMap<(usize, SlotId), usize>>,
-    /// Bytes of the largest value.
+    /// The number of bytes of the largest value.
     longest: usize,
 }
 
@@ -94,7 +95,7 @@ impl<'p> Values<'p> {
     }
 }
 
-/// What a step writes for result `k`, which belongs at `to`.
+/// The places that a step writes for result `k`, which belongs at `to`.
 ///
 /// # Errors
 /// If it shows elements of a value that are elsewhere.

@@ -19,7 +19,8 @@ use tautomer_graph::{Datum, Meter, Weights, datum_bytes, evaluate_call};
 use tautomer_op::{AttrValue, Flow, Op, OpDef, OpError, Semantics};
 use tautomer_tensor::{DType, Tensor, Type};
 
-/// The places of dead values are poisoned in debug builds, in plans with so many slots: each is compared with all.
+/// Debug builds poison the places of dead values in plans with at most this many slots, since each slot is compared
+/// with all others.
 const POISONED: usize = 4096;
 
 /// A run of a plan.
@@ -34,12 +35,12 @@ pub(super) struct Walk<'r, 'w> {
     pub(super) values: &'r mut [Held],
     /// Steps that the kernel of an earlier one has done.
     pub(super) is_done: &'r mut [bool],
-    /// The bytes counted for each computed value.
+    /// The number of bytes counted for each computed value.
     pub(super) held: Vec<u64>,
 }
 
 impl<'r> Walk<'r, '_> {
-    /// Where the layout has a slot.
+    /// The place of a slot in the layout.
     fn place(&self, slot: SlotId) -> Option<&'r Place> {
         self.layout?.places[slot].as_ref()
     }
@@ -52,7 +53,7 @@ impl<'r> Walk<'r, '_> {
         }
     }
 
-    /// Computes step `i`, and frees what it is the last to read.
+    /// Computes step `i`, and frees the values that it is the last to read.
     pub(super) fn step(&mut self, i: usize) -> Result<(), RunError> {
         let step = &self.plan.steps[i];
         if !self.is_done[i] && self.region(i) {
@@ -167,7 +168,7 @@ impl<'r> Walk<'r, '_> {
             .then_some(())
     }
 
-    /// Copies what is not in its place in a concatenation.
+    /// Copies the parts of a concatenation that are not in their places.
     fn joins(&mut self, step: &Step, starts: &[usize]) -> Option<()> {
         let to = self.place(*step.results.first()?)?;
         for (part, &start) in step.operands.iter().zip(starts) {

@@ -154,7 +154,8 @@ pub fn expand_composites(graph: &mut Graph, expand: &dyn Fn(&OpDef) -> bool) -> 
     expand_calls(graph, &|_, _, def| expand(def))
 }
 
-/// As [`expand_composites`], for calls: `expand` is asked about each vertex that calls a composite operator.
+/// Like [`expand_composites`], but decides for each call: `expand` is called for each vertex that calls a composite
+/// operator.
 ///
 /// # Errors
 /// If a body does not type for its operands.

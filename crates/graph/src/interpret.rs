@@ -149,7 +149,7 @@ pub fn interpret(graph: &Graph, value: &dyn Fn(VertexId) -> Option<Tensor>) -> R
 /// The results of `graph`, which may have any type; see [`interpret`].
 ///
 /// # Errors
-/// As [`interpret`].
+/// Same as for [`interpret`].
 pub fn interpret_data(
     graph: &Graph,
     value: &dyn Fn(VertexId) -> Option<Datum<Tensor>>,
@@ -161,7 +161,7 @@ pub fn interpret_data(
 /// The values of some vertices; see [`interpret`].
 ///
 /// # Errors
-/// As [`interpret`].
+/// Same as for [`interpret`].
 pub fn interpret_vertices(
     graph: &Graph,
     value: &dyn Fn(VertexId) -> Option<Tensor>,
@@ -173,7 +173,7 @@ pub fn interpret_vertices(
 /// The value of one call, as by [`evaluate_call`], within the limits of `meter`.
 ///
 /// # Errors
-/// As [`evaluate_call`], and if it exceeds the limits.
+/// Same as for [`evaluate_call`]; also if it exceeds the limits.
 pub fn evaluate_within(
     op: &Op,
     operands: &[Option<Tensor>],
@@ -190,7 +190,7 @@ pub fn evaluate_within(
 /// The results of `graph` over the number system `S`; see [`interpret`].
 ///
 /// # Errors
-/// As [`interpret`], and if `S` does not define a function of the graph.
+/// Same as for [`interpret`]; also if `S` does not define a function of the graph.
 pub fn interpret_over<S: System>(
     graph: &Graph,
     value: &dyn Fn(VertexId) -> Option<Value<S>>,
@@ -202,7 +202,7 @@ pub fn interpret_over<S: System>(
 /// The values of some vertices over the number system `S`; see [`interpret_over`].
 ///
 /// # Errors
-/// As [`interpret_over`].
+/// Same as for [`interpret_over`].
 #[doc(hidden)]
 pub fn interpret_vertices_over<S: System>(
     graph: &Graph,
@@ -227,7 +227,7 @@ pub fn evaluate_call(op: &Op, operands: &[Option<Tensor>], attrs: &[AttrValue]) 
 /// The value of one call whose operands and results may have any type; `types` are those of the operands.
 ///
 /// # Errors
-/// As [`evaluate_call`].
+/// Same as for [`evaluate_call`].
 pub fn evaluate_data(
     op: &Op,
     operands: &[Datum<Tensor>],
@@ -241,7 +241,7 @@ pub fn evaluate_data(
 /// are those of the operands, with every dimension known.
 ///
 /// # Errors
-/// As [`evaluate_call`], and if `S` does not define a function of the operator.
+/// Same as for [`evaluate_call`]; also if `S` does not define a function of the operator.
 pub fn evaluate_call_over<S: System>(
     op: &Op,
     operands: &[Option<Value<S>>],

@@ -422,8 +422,8 @@ impl Graph {
         uses.into_iter().map(|(_, user, _)| user).collect()
     }
 
-    /// Makes every user of the call `old` use `new` instead, which gets its name, its place in the source text and the
-    /// rules that made it, unless it has a name.
+    /// Makes every user of the call `old` use `new` instead. If `new` is a call without a name, it gets the name of
+    /// `old`, its span in the source text and the rules that made it.
     pub fn replace_call(&mut self, old: VertexId, new: VertexId) {
         let call = &self.vertices[old];
         let (name, span, rules) = (call.name.clone(), call.span, call.rules.clone());
@@ -511,8 +511,8 @@ impl Graph {
         out
     }
 
-    /// The graph with its parameters in the order in which the results depend on them, so that later results do not
-    /// depend on the order in the file.
+    /// The graph with its parameters in the order in which the results depend on them, so that nothing later depends on
+    /// their order in the file.
     pub fn with_params_in_order(&self) -> Graph {
         let mut out = self.clone();
         let order = self.rpo();

@@ -1,5 +1,5 @@
-//! Limits of a computation: bytes held at one time, and operations. They are counted, not timed, so that a computation
-//! is rejected on every machine or on none. Each call is estimated before it is made.
+//! Limits on a computation: bytes held at one time, and operations. They are counted, not timed, so that a computation
+//! is rejected on every machine or on none. Each call is estimated before it runs.
 
 use std::cell::Cell;
 use std::fmt;

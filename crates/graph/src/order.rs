@@ -24,7 +24,7 @@ impl Graph {
         self.rpo_from(self.outputs().iter().map(|o| o.vertex))
     }
 
-    /// The same order from the given vertices.
+    /// The same order, starting from the given vertices.
     pub fn rpo_from(&self, roots: impl IntoIterator<Item = VertexId>) -> Vec<VertexId> {
         let mut seen = FxHashSet::default();
         let mut order = Vec::with_capacity(self.len());

@@ -45,7 +45,7 @@ impl Default for BuildOptions {
 /// The typed graph of a program: of its bare expression, else of `main`, else of its only function.
 ///
 /// # Errors
-/// Every problem found, with its place.
+/// Every problem found, with its location.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -173,7 +173,7 @@ fn main_function(program: &Program) -> Option<&Function> {
 /// The graph of one function that is not part of a program, such as an example of a rule.
 ///
 /// # Errors
-/// Every problem found, with its place.
+/// Every problem found, with its location.
 pub fn build_function(ast: &Ast, function: &Function, options: &BuildOptions) -> Result<Graph, Diagnostics> {
     let mut problems = Diagnostics::new();
     let graph = assemble(
@@ -321,7 +321,7 @@ fn assemble(
     Some(graph)
 }
 
-/// The value of a body, its place in the text, and the declared type with the place of that.
+/// The value of a body and its span in the text, and the declared type with its span.
 type BuiltResult = (super::VertexId, Span, Option<(Type, Span)>);
 
 /// Builds the body of `entry`.

@@ -299,7 +299,8 @@ impl Graph {
         })
     }
 
-    /// The constant equal to a call, if dimensions alone determine its elements and all are known; otherwise the call.
+    /// The constant equal to a call, if dimensions alone determine its elements and all of them are known; otherwise
+    /// the call.
     pub fn settled(&mut self, v: VertexId) -> VertexId {
         let constant = || {
             let vertex = self.vertex(v);

@@ -1,6 +1,6 @@
 //! Programs and rules as text: the syntax tree, the parser, the printer.
 //!
-//! The grammar is in `grammar/`. Of the meaning of programs, this module knows only element types.
+//! The grammar is in `grammar/`. This crate knows element types, but nothing else about the meaning of programs.
 
 // What pest derives names it. With pest's feature `std`, every rule of the grammar that is tried measures the stack.
 extern crate alloc;

@@ -53,7 +53,7 @@ pub(super) fn number(text: &str, span: Span) -> Result<ExprKind, Diagnostic> {
     }
 }
 
-/// The base of `0xFF`, `0o17` and `0b1010`, and what follows it.
+/// The base of `0xFF`, `0o17` and `0b1010`, and the digits after the prefix.
 fn radix(text: &str) -> Option<(u32, &str)> {
     let radix = match text.get(..2)? {
         "0x" | "0X" => 16,
@@ -64,7 +64,7 @@ fn radix(text: &str) -> Option<(u32, &str)> {
     Some((radix, &text[2..]))
 }
 
-/// The value of an integer in another base than ten; letters that are digits of the base are digits.
+/// The value of an integer in a base other than ten; letters that are digits of the base count as digits.
 fn whole(text: &str, radix: u32, rest: &str, span: Span) -> Result<ExprKind, Diagnostic> {
     let end = rest
         .find(|c: char| c != '_' && !c.is_digit(radix))

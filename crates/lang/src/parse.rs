@@ -52,8 +52,8 @@ pub fn parse_rules(source: Arc<Source>) -> Result<RuleFile, Diagnostics> {
     parse(&source, Rule::rule_file, RULE_ITEMS, Builder::rule_file)
 }
 
-/// Parses a rule file without its examples, in about a third of the time: they are most of the text of a file.
-/// Items have to begin at the beginning of a line, as in all files that come with the tool.
+/// Parses a rule file without its examples, in about a third of the time, since examples are most of a file's text.
+/// Items have to begin at the start of a line, as in all files that come with the tool.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -77,7 +77,7 @@ pub fn parse_rules_without_examples(source: Arc<Source>) -> Result<RuleFile, Dia
     .map_err(|found| found.in_source(&source))
 }
 
-/// The text with a comment of the same length in place of each example and what follows it up to the next item.
+/// The text in which a comment of the same length replaces each example and everything after it up to the next item.
 fn without_examples(text: &str) -> String {
     let scanned = scan(text, 0);
     let first_of_line = |at: u32| at == 0 || text.as_bytes()[at as usize - 1] == b'\n';
@@ -102,7 +102,7 @@ fn without_examples(text: &str) -> String {
     out
 }
 
-/// Whether one of the words stands at byte `at` of the text.
+/// True if one of the words is at byte `at` of the text.
 fn begins_item(text: &str, at: u32, words: &[&str]) -> bool {
     let mut parts = text[at as usize..].split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_');
     parts.next().is_some_and(|word| words.contains(&word))
@@ -145,7 +145,7 @@ pub fn parse_schema(source: Arc<Source>) -> Result<SchemaText, Diagnostics> {
     parse(&source, Rule::schema, &[], Builder::schema)
 }
 
-/// Parses expressions over columns, separated by `;`, each with a name and a type or without: `sum: f64 = a + b`.
+/// Parses expressions over columns, separated by `;`, each with an optional name and type: `sum: f64 = a + b`.
 /// `power_caret` makes `^` the power operator.
 ///
 /// ```
@@ -202,7 +202,7 @@ fn parse<'s, T: Send>(
     Err(problems.in_source(source))
 }
 
-/// The problems of each item on its own.
+/// The problems of each item, parsed separately.
 fn recover<'s, T: Send>(
     source: &'s Arc<Source>,
     starts: &[u32],

@@ -8,7 +8,7 @@ use super::parse::parse_text;
 use super::syntax::Rule;
 use tautomer_diag::{Diagnostic, Diagnostics, Source, Span};
 
-/// The syntax of scripts and the form of what they print.
+/// The syntax of scripts and the form of their output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Compat {
     /// The expression language: `*` is the elementwise product, `@` and `dot` are matrix products.
@@ -16,8 +16,8 @@ pub enum Compat {
     Off,
     /// `.` is the elementwise product, `*` is `dot`.
     Spelling,
-    /// As `Spelling`; in addition, types are written `x:tensor[3]`, values as nested lists, and a vector on the left of
-    /// `*` is treated as a row, also in the result.
+    /// Like `Spelling`; in addition, types are written `x:tensor[3]`, values as nested lists, and a vector on the left
+    /// of `*` is treated as a row, also in the result.
     Full,
 }
 

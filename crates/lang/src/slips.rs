@@ -2,7 +2,7 @@
 
 use super::syntax::Rule;
 
-/// A place that does not parse, checked for syntax of other languages.
+/// A position that does not parse, checked for syntax from other languages.
 pub(super) struct Slip<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
@@ -21,14 +21,14 @@ impl Slip<'_> {
         self.positives.contains(&rule)
     }
 
-    /// The word directly before the place.
+    /// The word directly before the position.
     fn word_before(&self) -> &str {
         let before = self.text[..self.at].trim_end();
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         &before[before.trim_end_matches(is_word).len()..]
     }
 
-    /// What to write there instead in this language.
+    /// What this language has instead.
     pub(super) fn help(&self) -> Option<String> {
         let item = "`rule add-of-zero(x) { x + 0 => x }`";
         let program = "this looks like a rule file (.rules); a program has functions: `fn main(x: f32[n]) { … }`";
@@ -68,7 +68,7 @@ impl Slip<'_> {
         Some(help)
     }
 
-    /// The first word of the line or statement that contains the place, if a second word or the place follows it.
+    /// The first word of the line or statement that contains the position, if a second word or the position follows it.
     fn first_word(&self) -> &str {
         let start = self.text[..self.at].rfind(['\n', ';', '{', '}']).map_or(0, |i| i + 1);
         let line = self.text[start..].trim_start();
@@ -86,7 +86,7 @@ impl Slip<'_> {
         next.len() < rest.len() && next.starts_with(|c: char| c.is_alphanumeric() || "_\"(".contains(c))
     }
 
-    /// Whether the place follows an `if` whose condition has no parentheses.
+    /// Whether the position follows an `if` whose condition has no parentheses.
     fn opens_condition(&self) -> bool {
         self.first_word() == "if" && (self.wants(Rule::paren) || self.found == "{" || self.found == ":")
     }

@@ -1,4 +1,4 @@
-//! Tensor elements stored in files beside the model.
+//! Tensor elements stored in files next to the model.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

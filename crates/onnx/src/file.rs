@@ -34,10 +34,10 @@ pub fn read_model(path: &Path) -> Result<Imported, Diagnostics> {
     read_model_in(path, &Scope::default())
 }
 
-/// As [`read_model`]; nodes of other domains whose operators `scope` declares become calls of these.
+/// Like [`read_model`], but nodes of other domains whose operators `scope` declares become calls of these operators.
 ///
 /// # Errors
-/// As [`read_model`].
+/// Same as for [`read_model`].
 pub fn read_model_in(path: &Path, scope: &Scope) -> Result<Imported, Diagnostics> {
     let bytes = whole::read(path, MAX_MODEL as u64).map_err(|e| refused(FormatError::io(path, e)))?;
     let model = decode_model(bytes.into()).map_err(|e| refused(FormatError::at(path, "onnx", e)))?;
@@ -64,8 +64,8 @@ pub fn join_elements(model: &mut ModelProto, mut elements: HashMap<String, Bytes
     }
 }
 
-/// Writes a graph as a model file, which is read back before it is put in place; beyond 2 GB, the weights go to a file
-/// beside it. Returns notes.
+/// Writes a graph as a model file, which is read back before it replaces the old one; beyond 2 GB, the weights go to a
+/// file next to it. Returns notes.
 ///
 /// # Errors
 /// The graph cannot be expressed in ONNX, differs when read back, or a file cannot be written.
@@ -76,7 +76,7 @@ pub fn write_model(path: &Path, graph: &Graph, params: &Params, info: &OnnxInfo)
     Ok(exported.notes)
 }
 
-/// Encodes a graph as a model in memory, which is read back first; `name` is what messages call it.
+/// Encodes a graph as a model in memory, which is read back first; messages call it `name`.
 ///
 /// # Errors
 /// The graph cannot be expressed in ONNX, differs when read back, or takes more than 2 GB.
@@ -118,10 +118,10 @@ impl Encodable {
     }
 }
 
-/// As [`encode_model`], for memory of the caller.
+/// Like [`encode_model`], but writes to the caller's memory.
 ///
 /// # Errors
-/// As for [`encode_model`].
+/// Same as for [`encode_model`].
 pub fn encodable(name: &str, graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Encodable, Diagnostics> {
     let exported = export(graph, params, info)?;
     check_back(name, graph, params, &exported.model)?;

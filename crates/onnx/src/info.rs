@@ -1,4 +1,4 @@
-//! The parts of a model besides its computation, kept for writing it back.
+//! The parts of a model other than its computation, kept for writing it back.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub struct OnnxInfo {
     pub quantization: Vec<TensorAnnotation>,
     /// Values as declared, by name.
     pub values: IndexMap<Arc<str>, ValueInfoProto>,
-    /// Information about nodes besides their computation, by the name of their first result.
+    /// Information about nodes other than their computation, by the name of their first result.
     pub nodes: IndexMap<Arc<str>, NodeInfo>,
     /// Initializers that a caller of the model could replace.
     pub overridable: Vec<Arc<str>>,
@@ -55,7 +55,7 @@ pub struct OnnxInfo {
     pub(super) symbols: Symbols,
 }
 
-/// Information about a node besides its computation.
+/// Information about a node other than its computation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NodeInfo {
     /// Its name.

@@ -77,7 +77,7 @@ pub fn read_tensor_file(bytes: &[u8], folder: Option<&Path>) -> Result<(String, 
 /// Reads a file of one value of the given type: a tensor, a sequence or an optional value.
 ///
 /// # Errors
-/// As for [`read_tensor_file`].
+/// Same as for [`read_tensor_file`].
 pub fn read_value_file(bytes: &[u8], ty: &proto::TypeProto, folder: Option<&Path>) -> Result<Datum<Tensor>, Problem> {
     let bytes_of = || Bytes::copy_from_slice(bytes);
     match &ty.value {

@@ -297,7 +297,8 @@ impl AsRef<[u8]> for Elements {
     }
 }
 
-/// Tensors by the place of their elements in memory: messages that share them with these tensors need not be decoded.
+/// Tensors by the address of their elements in memory: messages that share elements with these tensors need not be
+/// decoded.
 #[derive(Debug, Default)]
 pub(super) struct Shared(HashMap<usize, Tensor>);
 

@@ -7,7 +7,7 @@ use super::{data_type, dtype_of};
 use tautomer_graph::Graph;
 use tautomer_tensor::{Dim, MAX_RANK, Shape, TensorType, Type};
 
-/// The type of a value that the graph can carry along unread: a sequence, a map, elements of an unknown type.
+/// The type of a value that the graph can only carry along unread: a sequence, a map, elements of an unknown type.
 pub(super) fn foreign() -> Type {
     Type::Tuple(Vec::new())
 }

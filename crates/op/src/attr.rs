@@ -65,9 +65,9 @@ pub enum AttrValue {
     Tensor(Tensor),
     /// A function that the operator calls.
     Region(Arc<Region>),
-    /// A value that only its source format can read; `kind` says which format.
+    /// A value that only its source format can interpret; `kind` names the format.
     Foreign {
-        /// What the bytes are, such as `onnx.AttributeProto`.
+        /// The kind of data in the bytes, such as `onnx.AttributeProto`.
         kind: Arc<str>,
         /// The encoded value.
         bytes: Arc<[u8]>,
@@ -352,7 +352,7 @@ pub enum AxisOf {
 pub enum Default {
     /// It must be given.
     Required,
-    /// It stays absent, and the operator decides what that means.
+    /// It stays absent; the operator decides what that means.
     None,
     /// Boolean.
     Bool(bool),

@@ -1,4 +1,5 @@
-//! Types that follow from bodies. Building a body needs graphs, which come after this crate, so they say how.
+//! Types that follow from bodies. Building a body needs graphs, which come after this crate, so the crate of graphs
+//! provides the function.
 
 use std::sync::OnceLock;
 
@@ -9,8 +10,8 @@ type TypeOf = fn(&Infer<'_>) -> Result<Type, OpError>;
 
 static TYPE_OF: OnceLock<TypeOf> = OnceLock::new();
 
-/// States how the type of a call follows from its body; the first statement counts. Whoever makes graphs does it before
-/// the first one.
+/// Sets the function that finds the type of a call from its body; only the first call counts. Code that makes graphs
+/// calls this before it makes the first one.
 pub fn types_of_bodies(type_of: TypeOf) {
     TYPE_OF.get_or_init(|| type_of);
 }

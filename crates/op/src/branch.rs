@@ -307,8 +307,8 @@ fn infer_branch(call: &Infer<'_>) -> Result<Type, OpError> {
     ))
 }
 
-/// The outer types of results: first carried ones, which may be the operands themselves if the body is never called,
-/// then those of one call that are collected.
+/// The types of results outside the body: first the carried ones, which may be the operands themselves if the body is
+/// never called, then those that collected results have in one call.
 fn called_again(
     call: &Infer<'_>,
     region: &Region,

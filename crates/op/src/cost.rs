@@ -1,4 +1,4 @@
-//! What a call costs: floating-point operations and bytes moved.
+//! The cost of a call: floating-point operations and bytes moved.
 
 use super::{AttrValue, Fact, Infer, Op};
 use tautomer_tensor::{Dim, Shape, Type};
@@ -24,7 +24,7 @@ impl Cost {
     }
 }
 
-/// A call that a cost model tells the time of: what it computes, and the work that the operator table estimates.
+/// A call as a cost model sees it: what it computes, and the work that the operator table estimates.
 ///
 /// ```
 /// use tautomer_op::Priced;
@@ -46,7 +46,7 @@ pub struct Priced<'a> {
     pub attrs: &'a [AttrValue],
     /// The type of the result.
     pub result: &'a Type,
-    /// The work; of an operator that the table does not define, bytes alone are known.
+    /// The work; if the table does not define the operator, only the bytes are known.
     pub cost: Cost,
 }
 

@@ -1,3 +1,3 @@
-//! The operators that the files in `ops/` declare, as the build script made rows of them.
+//! The operators that the files in `ops/` declare, as rows made by the build script.
 
 include!(concat!(env!("OUT_DIR"), "/declarations.rs"));

@@ -1,8 +1,8 @@
 //! Operators that files declare, and the names by which texts know them.
 //!
-//! A declared operator has an [`OpDef`] like the rows of the table, so that every stage treats it alike. Equal
-//! declarations have one definition, as equal strings have one symbol in an interner; which names stand for which
-//! definitions is the business of a [`Scope`], and each text has its own.
+//! A declared operator has an [`OpDef`] like the rows of the table, so that every stage treats both the same way. Equal
+//! declarations share one definition, as equal strings share one symbol in an interner; a [`Scope`] maps names to
+//! definitions, and each text has its own scope.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::{OpDef, lookup};
 
-/// What a declaration says about an operator besides what a row of the table has.
+/// The parts of a declaration that a row of the table does not have.
 #[derive(Clone, Copy)]
 pub struct Declared {
     /// The declaration in canonical form, without documentation. Together with the definitions it refers to, it decides
@@ -24,7 +24,7 @@ pub struct Declared {
     pub results: &'static [DeclaredResult],
     /// Its counterpart in models.
     pub onnx: Option<ForeignName>,
-    /// What the crate that checked the declaration keeps with it.
+    /// Data that the crate that checked the declaration keeps with it.
     pub code: &'static (dyn Any + Send + Sync + RefUnwindSafe),
 }
 
@@ -93,7 +93,7 @@ impl Scope {
             .or_else(|| self.names.values().copied().find(|def| is_it(def)))
     }
 
-    /// Makes `name` stand for `def` from here on.
+    /// Binds `name` to `def` from here on.
     pub fn insert(&mut self, name: &str, def: &'static OpDef) {
         Arc::make_mut(&mut self.names).insert(name.into(), def);
     }
@@ -108,7 +108,7 @@ impl Scope {
         }
     }
 
-    /// The names and what they stand for, by name.
+    /// The names and their definitions, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'static OpDef)> {
         self.names.iter().map(|(name, def)| (&**name, *def))
     }

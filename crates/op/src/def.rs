@@ -32,21 +32,21 @@ pub struct OpDef {
     pub semantics: Semantics,
     /// Algebraic properties.
     pub traits: OpTraits,
-    /// What it costs.
+    /// How its cost is estimated.
     pub cost: CostRule,
     /// How the shapes of its operands and its attributes fit together.
     pub shapes: ShapeRule,
-    /// What an element of its result is, for proofs; read it with [`law`](OpDef::law).
+    /// The formula for an element of its result, for proofs; read it with [`law`](OpDef::law).
     pub formula: Formula,
-    /// How the axes of its operands and of its result belong together; read it with [`axes_rule`](OpDef::axes_rule).
+    /// How the axes of its operands and of its result correspond; read it with [`axes_rule`](OpDef::axes_rule).
     pub axes: AxesRule,
-    /// The result is its first operand as it was before it was converted to take fewer bytes.
+    /// The result is its first operand, unpacked from a form that takes fewer bytes.
     pub unpacks: bool,
     /// The elements of a result differ even if all operands are single numbers.
     pub counts: bool,
     /// Its counterpart in ONNX.
     pub onnx: Option<OnnxName>,
-    /// What its declaration says besides, if it is not in the table but declared in a file.
+    /// The rest of its declaration, if it is not in the table but declared in a file.
     pub declared: Option<Declared>,
 }
 
@@ -61,7 +61,7 @@ pub enum Semantics {
     Movement(Movement),
     /// Defined by a body in the program language: its declaration in canonical form.
     Composite(&'static str),
-    /// A function of which nothing is known but that equal calls have equal values.
+    /// A function about which nothing is known except that equal calls have equal values.
     Uninterpreted,
     /// Control flow, or a value that is not a tensor: defined by other operators and the functions it calls.
     Flow(Flow),
@@ -385,13 +385,13 @@ impl OpDef {
         self
     }
 
-    /// States what an element of its result is.
+    /// States the formula for an element of its result.
     pub const fn formula(mut self, formula: Formula) -> OpDef {
         self.formula = formula;
         self
     }
 
-    /// States how the axes of its operands and of its result belong together.
+    /// States how the axes of its operands and of its result correspond.
     pub const fn axes(mut self, axes: AxesRule) -> OpDef {
         self.axes = axes;
         self
@@ -440,7 +440,7 @@ impl OpDef {
         }
     }
 
-    /// Its counterpart in models, if that is in a domain of its own.
+    /// Its counterpart in models, if that is in a domain other than the default.
     pub fn foreign(&self) -> Option<ForeignName> {
         self.declared?.onnx
     }
@@ -485,7 +485,7 @@ impl OpDef {
         }
     }
 
-    /// What an element of its result is: as stated, or the function for which an elementwise operator stands.
+    /// The formula for an element of its result: as stated, or the function that an elementwise operator computes.
     pub fn law(&self) -> Formula {
         match self.formula {
             Formula::Unstated if self.traits.contains(OpTraits::ELEMENTWISE) => Formula::Function(Function::Named),
@@ -493,7 +493,7 @@ impl OpDef {
         }
     }
 
-    /// How the axes of its operands and of its result belong together: as stated, or as its properties imply.
+    /// How the axes of its operands and of its result correspond: as stated, or as its properties imply.
     pub fn axes_rule(&self) -> AxesRule {
         match (self.axes, self.law()) {
             (AxesRule::Unstated, Formula::Reduction(_)) => AxesRule::Reduced,

@@ -1,8 +1,8 @@
-//! What an element of a result is, as data that proofs calculate with.
+//! Formulas for the elements of a result, as data that proofs calculate with.
 //!
-//! Reference semantics compute a call on numbers; a proof needs to know the same at positions that are symbols. Where an
-//! element of a result is a formula in elements of the operands, the operator's row says which one, so that no other code
-//! has to know the operator by its name. Reductions compute their reference semantics from the same description.
+//! Reference semantics compute a call on numbers; a proof needs the same at symbolic positions. If an element of a
+//! result is a formula over elements of the operands, the operator's row states it, so that no other code has to know
+//! the operator by its name. Reductions compute their reference semantics from the same description.
 
 /// How an element of a result follows from elements of the operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum Formula {
     Window(Fold),
     /// A sum of products.
     Product(Products),
-    /// Made from dimensions and attributes alone.
+    /// Computed from dimensions and attributes alone.
     Made(Made),
 }
 
@@ -44,13 +44,13 @@ pub enum Function {
     Inverse,
     /// The operand, at least the attribute `min` and at most `max`.
     Limits,
-    /// The first operand as a number of another element type; a second operand says which.
+    /// The first operand converted to another element type, which the second operand gives.
     Conversion,
     /// The second operand where the first is true, else the third.
     Choice,
     /// A power.
     Power,
-    /// Another one, for which the operator stands.
+    /// A different function, the one that the operator is named after.
     Named,
 }
 
@@ -70,11 +70,11 @@ pub enum Fold {
 /// A reduction: `total` of the `fold` of `each` element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reduction {
-    /// What is applied to each element.
+    /// The function applied to each element.
     pub each: Each,
     /// How the results are combined.
     pub fold: Fold,
-    /// What is applied to the total.
+    /// The function applied to the total.
     pub total: Total,
 }
 
@@ -107,19 +107,20 @@ pub enum Total {
 /// A sum of products of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Products {
-    /// Of matrices along the last two axes; those before broadcast.
+    /// The product of matrices along the last two axes; the axes before them broadcast.
     Matrices,
-    /// Of two matrices, each transposed if an attribute says so, with factors and a third operand that is added.
+    /// The product of two matrices, each transposed if an attribute says so, with factors and a third operand that is
+    /// added.
     Gemm,
-    /// Of windows of an image with kernels.
+    /// Products of an image's windows with kernels.
     Convolution,
-    /// Of elements of an image with kernels, added up where they overlap.
+    /// Products of an image's elements with kernels, added up where they overlap.
     TransposedConvolution,
-    /// Of operands with named axes, by the attribute `equation`.
+    /// Products of operands with named axes, according to the attribute `equation`.
     Equation,
 }
 
-/// What is known without the elements of operands.
+/// A result that can be computed without the elements of operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Made {
     /// The dimensions of the operand from axis `start` up to axis `end`.
@@ -137,7 +138,7 @@ pub enum Made {
     Diagonals,
 }
 
-/// How the axes of operands and those of the result belong together.
+/// How the axes of operands and of the result correspond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AxesRule {
     /// Not stated.
@@ -148,8 +149,8 @@ pub enum AxesRule {
     Matrices,
     /// Operands have a fixed number of axes, at most two.
     Fixed,
-    /// The first two axes of the first operand are those of samples and channels, and the other operands are vectors
-    /// over channels; along other axes, elements are alone.
+    /// The first two axes of the first operand are the batch and channel axes, and the other operands are vectors over
+    /// channels; along other axes, elements are independent of each other.
     Channels,
     /// All operands and results have the same axes, among them one that the attribute `axis` names.
     Along,

@@ -1,4 +1,4 @@
-//! What type inference and evaluation see of a call.
+//! A call as type inference and evaluation see it.
 
 use std::cell::Cell;
 
@@ -11,7 +11,7 @@ use tautomer_tensor::{DType, Dim, MAX_RANK, Shape, Tensor, TensorType, Type};
 pub struct OpError {
     /// The error code of the message.
     pub code: &'static str,
-    /// What is wrong, with the types and values involved.
+    /// The problem, with the types and values involved.
     pub message: String,
     /// The operand to point at.
     pub operand: Option<usize>,
@@ -63,14 +63,14 @@ impl OpError {
         self
     }
 
-    /// Says what to do.
+    /// Adds help on what to do.
     pub fn help(mut self, help: impl Into<String>) -> OpError {
         self.help = Some(help.into());
         self
     }
 }
 
-/// What is known of an operand.
+/// What is known about an operand.
 #[derive(Debug, Clone, Copy)]
 pub struct Fact<'a> {
     /// Its type.
@@ -82,7 +82,7 @@ pub struct Fact<'a> {
 }
 
 impl<'a> Fact<'a> {
-    /// A value of which only the type is known.
+    /// A value about which only the type is known.
     pub fn of(ty: &'a Type) -> Fact<'a> {
         Fact {
             ty,
@@ -91,7 +91,7 @@ impl<'a> Fact<'a> {
         }
     }
 
-    /// A value of which the type is known, and its constant value, if it has one.
+    /// A value with its type, and its constant value if it has one.
     pub fn with(ty: &'a Type, value: Option<&'a Tensor>) -> Fact<'a> {
         Fact { value, ..Fact::of(ty) }
     }

@@ -240,7 +240,7 @@ pub(crate) fn infer_nbits(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(dtype, Some(outer.iter().chain([columns]).cloned().collect())))
 }
 
-/// Checks that an operand, if it is given, has so many elements.
+/// Checks that an operand, if it is given, has this many elements.
 fn has_elements(call: &Infer<'_>, at: usize, count: i64) -> Result<(), OpError> {
     let Some(operand) = call.optional(at)? else {
         return Ok(());

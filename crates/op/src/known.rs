@@ -1,7 +1,6 @@
-//! Operators that code of other crates makes calls of, and functions that laws are about, by names that the compiler
-//! checks.
+//! Operators that code in other crates calls, and functions that laws are about, by names that the compiler checks.
 //!
-//! To ask what an operator *means*, read its row; a name is for saying *which* operator to use.
+//! To find out what an operator *means*, read its row; a name only says *which* operator to use.
 
 use super::FAMILIES;
 

@@ -1,4 +1,5 @@
-//! What Rust knows about operators that are declared in files, besides their bodies, by the names that `laws` clauses use.
+//! Facts in Rust about operators that are declared in files, besides their bodies, under the names that `laws` clauses
+//! use.
 //!
 //! A type that is computed here is found without building the body of a call, and its messages say what is wrong with
 //! the operands. An operator without such a law gets its type from its body.
@@ -79,7 +80,7 @@ pub(crate) mod shapes {
     pub(crate) const NAMED_AXIS: ShapeRule = ShapeRule::PerChannel(Channel::Named);
 }
 
-/// `axes = …`: how the axes of operands and results belong together.
+/// `axes = …`: how the axes of operands and results correspond.
 pub(crate) mod axes {
     use super::AxesRule;
 

@@ -1,8 +1,8 @@
-//! The operator table: what each operator is called, takes, returns, means and costs.
+//! The operator table: the name, operands, results, meaning and cost of each operator.
 //!
-//! An operator is defined once, as one [`OpDef`]: a primitive in the file of its family, and one that a body defines by
-//! its declaration in `ops/`, of which the build script makes a row. Parser, printer, importers, rule checker,
-//! e-graph, verifier and executor read the table; none of them lists operators of its own.
+//! An operator is defined once, as one [`OpDef`]: a primitive one in the file of its family, and one with a body by its
+//! declaration in `ops/`, which the build script turns into a row. Parser, printer, importers, rule checker, e-graph,
+//! verifier and executor read the table; none of them has its own list of operators.
 
 mod attr;
 mod call;
@@ -204,7 +204,7 @@ pub fn lookup_onnx(name: &str) -> Option<&'static OpDef> {
         .copied()
 }
 
-/// An operator of the table, or one the program carries without knowing its meaning.
+/// An operator of the table, or one whose meaning is unknown.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(into = "OpName", try_from = "OpName")]
 pub enum Op {
@@ -313,12 +313,12 @@ impl Op {
         }
     }
 
-    /// True if it has all of `traits`; opaque operators have none.
+    /// True if it has all of `traits`; an opaque operator has none.
     pub fn has(&self, traits: OpTraits) -> bool {
         self.def().is_some_and(|def| def.traits.contains(traits))
     }
 
-    /// True for the table's operator of that name.
+    /// True if it is the table's operator with that name.
     pub fn is(&self, name: &str) -> bool {
         self.def().is_some_and(|def| def.name == name)
     }

@@ -165,7 +165,7 @@ fn pad(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
     Ok(vec![Map { shape, pieces }])
 }
 
-/// The index that padding repeats at a place beside an axis of `n` elements.
+/// The index that padding repeats at a position outside an axis of `n` elements.
 fn repeated(place: Index, n: &Dim, mode: &str) -> Index {
     let last = n.clone() - Dim::Const(1);
     match mode {

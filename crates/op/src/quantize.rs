@@ -5,7 +5,7 @@ use super::common::{set, typed};
 use super::{AttrValue, Infer, OpError};
 use tautomer_tensor::{DType, DTypeClass, Dim, Shape, Type};
 
-/// Counts the axis from the front where it has a meaning, and leaves it alone where it does not.
+/// Counts the axis from the front if it has a meaning, and leaves it unchanged if it has none.
 fn canonical_axis(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     let (Some(x), Some(scale)) = (call.tensor(0)?.rank(), call.shape(1)?) else {
         return Ok(());
@@ -40,7 +40,7 @@ pub(super) fn canonical_dequantize(call: &Infer<'_>, attrs: &mut [AttrValue]) ->
     canonical_axis(call, attrs)
 }
 
-/// True for a scalar or a vector of one element, which models use for each other.
+/// True for a scalar or a vector of one element, which models use interchangeably.
 fn is_single(shape: &Shape) -> bool {
     shape.len() <= 1 && shape.size() == Dim::Const(1)
 }

@@ -70,7 +70,7 @@ systems!(f32 => f32, f64 => f64, Field => field, Lawful => lawful, Exact => exac
 pub struct Eval<'a, S: Number> {
     /// The operands.
     pub operands: &'a [Value<S>],
-    /// What does not depend on the number system; its fields and methods are those of the call.
+    /// The parts that do not depend on the number system; `Eval` dereferences to them.
     call: Given<'a>,
 }
 
@@ -82,7 +82,7 @@ impl<'a, S: Number> Deref for Eval<'a, S> {
     }
 }
 
-/// What is given about a call besides the values of its operands.
+/// A call without the values of its operands.
 pub struct Given<'a> {
     /// The operator.
     pub def: &'static OpDef,
@@ -293,7 +293,7 @@ pub fn evaluate<S: System>(
 /// otherwise in single precision; results are rounded to the element type of the result.
 ///
 /// # Errors
-/// As [`evaluate`].
+/// Same as for [`evaluate`].
 pub fn evaluate_tensors(
     def: &'static OpDef,
     operands: &[Option<Tensor>],

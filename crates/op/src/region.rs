@@ -140,7 +140,7 @@ impl Region {
         self.items.iter().map(call).sum()
     }
 
-    /// Replaces the number of each value used, as an operand or as a result, by `to` of it.
+    /// Replaces the number of each value that is used as an operand or as a result by applying `to`.
     fn renumber(&mut self, to: impl Fn(usize) -> usize) {
         let uses = self.items.iter_mut().flat_map(|item| item.step.uses_mut());
         let results = self.outputs.iter_mut().map(|(i, _)| i);

@@ -1,7 +1,7 @@
 //! How the shapes of operands and the attributes of a call have to fit together. Inference checks a call; these rules
-//! are for those who choose operands, such as the verifier.
+//! are for code that chooses operands, such as the verifier.
 
-/// What relates the dimensions of operands and the attributes of a call that inference accepts.
+/// The relation between the dimensions of operands and the attributes in a call that inference accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShapeRule {
     /// Not stated: whoever chooses operands has to find it out by trying.
@@ -20,9 +20,9 @@ pub enum ShapeRule {
     Lists(&'static [PerAxis]),
     /// Matrices along the last two axes; those before broadcast.
     MatrixProduct,
-    /// Two matrices, each transposed if an attribute says so, and what is added to their product.
+    /// Two matrices, each transposed if an attribute says so, and an operand that is added to their product.
     Gemm,
-    /// Operands that differ along the axis `axis` alone.
+    /// Operands that differ only along the axis `axis`.
     Concat,
     /// The `sizes` of the parts add up to the dimension along `axis`.
     Split,
@@ -65,7 +65,7 @@ pub struct PerAxis {
 }
 
 impl PerAxis {
-    /// An attribute with so many integers for each axis.
+    /// An attribute with this many integers for each axis.
     pub const fn new(attr: &'static str, each: usize, neutral: i64) -> PerAxis {
         PerAxis { attr, each, neutral }
     }

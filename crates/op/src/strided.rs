@@ -1,5 +1,5 @@
-//! Operators that see the same elements at other places (diagonals, windows, blocks, shifted and shuffled ones), and the
-//! contraction of neighbouring axes.
+//! Operators that view the same elements at other positions (diagonals, windows, blocks, shifted and shuffled
+//! elements), and the contraction of neighbouring axes.
 
 use super::common::{axes_value, known_axes, set, typed, unify};
 use super::movement::{Halt, Index, Map, Place, Places, Source};

@@ -1,4 +1,4 @@
-//! Estimates the resources of a call before it is made: limits are enforced by not starting calls that exceed them.
+//! Estimates the resources of a call before it runs: limits are enforced by not starting calls that exceed them.
 
 use super::cost::extent;
 use super::{Flow, Infer, Semantics};
@@ -47,7 +47,7 @@ fn sum(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
     (a.0 + b.0, a.1 + b.1)
 }
 
-/// The resources taken by a call whose result has that type.
+/// The resources that a call takes if its result has that type.
 ///
 /// ```
 /// # use std::cell::Cell;

@@ -21,7 +21,7 @@ pub struct CostModel<'a> {
     pub forbidden: &'a dyn Fn(&Infer<'_>, &Type) -> bool,
     /// Calls of the graph that should not stay: any graph with fewer of them costs less, whatever its calls cost.
     pub illegal: &'a dyn Fn(&Infer<'_>, &Type) -> bool,
-    /// The time that a call takes, in microseconds. What is not a number counts as the longest time there is.
+    /// The time that a call takes, in microseconds. NaN counts as the longest possible time.
     pub micros: &'a dyn Fn(&Priced<'_>) -> f64,
     /// Symbols that are assumed to be 1; see [`batch_symbols`].
     pub batch: &'a [Arc<str>],
@@ -41,7 +41,7 @@ impl Default for CostModel<'_> {
     }
 }
 
-/// What graphs are compared by: first the number of calls that should not stay, then the time.
+/// The price by which graphs are compared: first the number of calls that should not stay, then the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Price {
     pub(super) illegal: u64,

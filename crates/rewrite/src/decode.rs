@@ -20,7 +20,7 @@ pub fn decode(original: &Graph, encoded: &Encoded, extraction: &Extraction, satu
     decode_with_classes(original, encoded, extraction, saturation).0
 }
 
-/// As [`decode`], and the vertex of each class.
+/// Like [`decode`], but also returns the vertex of each class.
 pub(super) fn decode_with_classes(
     original: &Graph,
     encoded: &Encoded,

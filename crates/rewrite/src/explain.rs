@@ -1,9 +1,9 @@
 //! Explains a result by the rule applications that it depends on, from the inputs to the outputs.
 //!
 //! Saturation applies many rules that the result does not use. Each application is recorded with the classes it merged
-//! and the earlier applications that created what it matched. The chain of a result consists of the applications that
-//! created its e-nodes, those that merged them with the classes they represent, and all that these depend on. Classes
-//! that became equal because their operands did need no separate step.
+//! and the earlier applications that created the nodes it matched. The chain of a result consists of the applications
+//! that created its e-nodes, those that merged them with the classes they represent, and all that these depend on.
+//! Classes that became equal because their operands did need no separate step.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ struct Application {
     rule: u32,
     outputs: Vec<Id>,
     targets: Vec<Id>,
-    /// The applications that created what was matched.
+    /// The applications that created the matched nodes.
     needs: Vec<u32>,
 }
 
@@ -289,7 +289,8 @@ impl Places {
         places
     }
 
-    /// The application with its place, and the position of that place; applications at no value of the graph come last.
+    /// The application with the value at which it was made, and the position of that value; applications at no value of
+    /// the graph come last.
     fn step(&self, encoded: &Encoded, application: &Application, rules: &[Arc<Rule>]) -> (usize, Step) {
         let place = |id: &Id| self.own.get(id).or_else(|| self.merged.get(&encoded.egraph.find(*id)));
         let found: Vec<&(usize, String)> = application.outputs.iter().filter_map(place).collect();

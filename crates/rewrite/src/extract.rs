@@ -33,7 +33,7 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
     extract_with(encoded, model, &FxHashSet::default())
 }
 
-/// As [`extract`], where the classes in `left` are computed at run time although they are static.
+/// Like [`extract`], but the classes in `left` are computed at run time although they are static.
 pub(super) fn extract_with(encoded: &Encoded, model: &CostModel<'_>, left: &FxHashSet<Id>) -> Extraction {
     let egraph = &encoded.egraph;
     let mut ids: Vec<Id> = egraph.classes().map(|c| c.id).collect();

@@ -51,11 +51,11 @@ pub struct FoldReport {
 /// An expression of parameters and constants that is computed at run time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FoldNote {
-    /// Its name, or what computes it.
+    /// Its name, or the call that computes it.
     pub value: String,
     /// The reason why it was not computed.
     pub why: String,
-    /// How to have it computed.
+    /// How to have it computed ahead of time.
     pub help: &'static str,
     /// The number of bytes by which the parameters would grow, if that is the reason.
     pub bytes: u64,
@@ -70,9 +70,9 @@ const CALL_BYTES: i64 = 64;
 /// The maximum number of times that expressions are split to find parts that may be computed.
 const MOST_ROUNDS: usize = 64;
 
-/// Parameters may grow by as many bytes for a value with equal elements, such as the bias of a layer, and for expressions
-/// that share parameters. The limit is for each of them and not for all together, so that a second run finds nothing
-/// left to fold.
+/// Parameters may grow by this many bytes for a value with equal elements, such as the bias of a layer, and for
+/// expressions that share parameters. The limit applies to each of them and not to all together, so that a second run
+/// finds nothing left to fold.
 const SMALL_GROWTH: i64 = 64 << 10;
 
 /// The number of bytes that a single call may add before it counts as enlarging its operands.

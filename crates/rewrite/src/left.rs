@@ -1,8 +1,8 @@
-//! Extraction that knows what folding leaves to run time.
+//! Extraction that knows which calls folding leaves to run time.
 //!
-//! Static classes cost almost nothing, since they are computed ahead of time; but folding leaves those to run time that
-//! would make the parameters larger, such as two multiples of one matrix. A graph with such calls is extracted again,
-//! with their classes at full price.
+//! Static classes cost almost nothing, since they are computed ahead of time; but folding leaves some to run time,
+//! because they would make the parameters larger, such as two multiples of one matrix. A graph with such calls is
+//! extracted again, with their classes at full price.
 
 use egg::Id;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,8 +18,8 @@ use tautomer_graph::{Graph, Params, VertexId};
 /// The maximum number of extractions: each price that is raised may make another such call the cheapest.
 const MOST_ROUNDS: usize = 16;
 
-/// Picks the cheapest graph from a saturated e-graph of `original`, given what folding with these limits computes; and
-/// that graph. Without limits, all static classes are taken to be computed ahead of time.
+/// Picks the cheapest graph from a saturated e-graph of `original`, given which values folding computes within these
+/// limits; also returns that graph. Without limits, all static classes are assumed to be computed ahead of time.
 pub fn extract_folded(
     original: &Graph,
     encoded: &Encoded,

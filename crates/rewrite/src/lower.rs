@@ -17,7 +17,8 @@ use tautomer_tensor::Type;
 type Test<'a> = &'a dyn Fn(&Infer<'_>, &Type) -> bool;
 
 /// Adds the body of every composite call for which `illegal` holds, and of such calls in the bodies, to the class of
-/// the call; returns how many were added. Bodies that do not type, or not as the call does, are left out.
+/// the call; returns how many were added. Bodies without a type, or with a type that does not fit the call's, are left
+/// out.
 pub fn add_bodies(encoded: &mut Encoded, illegal: Test<'_>) -> usize {
     let mut stack: Vec<(ENode, Id)> = encoded
         .origins

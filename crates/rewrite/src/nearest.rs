@@ -1,4 +1,4 @@
-//! Explains why a rule does not apply: the candidate at which matching got furthest, and what stopped it there.
+//! Explains why a rule does not apply: finds the candidate at which matching got furthest, and what stopped it there.
 
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ pub fn nearest_in_egraph(graph: &Graph, encoded: &Encoded, rule: &Arc<Rule>) -> 
 struct Words<'a, V> {
     /// The name of a value, or the operator that computes it.
     name: &'a dyn Fn(V) -> String,
-    /// What computes a value, followed by its name.
+    /// The call that computes a value, followed by its name.
     kind: &'a dyn Fn(V) -> String,
 }
 

@@ -25,13 +25,13 @@ use tautomer_rule::Rule;
 /// When to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The maximum number of rounds, each of which searches all rules.
+    /// The maximum number of rounds, each of which searches for all rules.
     pub iterations: usize,
     /// The maximum number of e-nodes, including those of the graph; at least four times the size of the graph is always
     /// allowed.
     pub nodes: usize,
-    /// The maximum number of matches of one rule in one round; a rule that finds more rests for some rounds, and may
-    /// then find twice as many.
+    /// The maximum number of matches of one rule in one round; a rule with more is suspended for some rounds, and may
+    /// then have twice as many.
     pub matches: usize,
     /// The number of rounds in which rules with several outputs are searched, unless all others are parts of the first.
     /// Their results match again, so that the e-graph grows quadratically in each round.
@@ -105,7 +105,7 @@ pub struct RuleReport {
     /// Substitution: operators of the target that the result may not contain, with the number of places that needed
     /// them.
     pub forbidden: BTreeMap<&'static str, usize>,
-    /// The number of rounds in which it rested because it had found too many matches.
+    /// The number of rounds in which it was suspended because it had found too many matches.
     pub rested: usize,
     /// True if its search exceeded the limit on steps and was not completed.
     pub stopped: bool,
@@ -192,8 +192,8 @@ pub fn saturate_explained(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Li
     )
 }
 
-/// Decides which matches are applied, beyond the conditions of the rules: where values have a meaning that types do not
-/// show, such as nulls.
+/// Decides which matches are applied, beyond the conditions of the rules. It is needed where values have properties
+/// that types do not show, such as nulls.
 pub trait Guard {
     /// New e-nodes with their classes, each after its operands.
     fn created(&mut self, egraph: &EGraph, created: &[(ENode, Id)]);
@@ -213,7 +213,7 @@ impl Guard for Everything {
     }
 }
 
-/// Like [`saturate`] or, if `explained`, [`saturate_explained`], where `guard` has to allow each application.
+/// Like [`saturate`] or, if `explained`, [`saturate_explained`], but `guard` has to allow each application.
 pub fn saturate_guarded(
     encoded: &mut Encoded,
     rules: &[Arc<Rule>],
@@ -225,11 +225,11 @@ pub fn saturate_guarded(
     run(encoded, rules, limits, history, &Watch::default(), guard)
 }
 
-/// How a caller follows the work of an engine, and ends it.
+/// Lets a caller follow the work of an engine and stop it.
 pub struct Watch<'a, R> {
     /// Called after each round of saturation, or each substitution.
     pub progress: &'a dyn Fn(&R),
-    /// Asked again and again; if true, the engine stops at once.
+    /// Called repeatedly; if it returns true, the engine stops at once.
     pub cancelled: &'a dyn Fn() -> bool,
 }
 
@@ -242,7 +242,7 @@ impl<R> Default for Watch<'_, R> {
     }
 }
 
-/// Like [`saturate`] or, if `explained`, [`saturate_explained`], with a caller who follows it.
+/// Like [`saturate`] or, if `explained`, [`saturate_explained`], but `watch` follows the rounds and may stop them.
 pub fn saturate_watched(
     encoded: &mut Encoded,
     rules: &[Arc<Rule>],

@@ -28,8 +28,8 @@ pub struct Sides {
     pub bound: Vec<(PatternId, VertexId)>,
     /// The outputs of the target, or why it cannot be built.
     pub target: Result<Vec<VertexId>, Diagnostics>,
-    /// The values of the watched expressions: numbers, 1 for true, 0 for false; `None` for those that are no number or
-    /// depend on more than the match.
+    /// The values of the watched expressions: numbers, 1 for true, 0 for false; `None` for those that are not numbers
+    /// or depend on more than the match.
     pub watched: Vec<Option<f64>>,
 }
 
@@ -59,7 +59,7 @@ impl Trial {
         &self.program.rule
     }
 
-    /// The same trial, which also evaluates these expressions of the rule at each match.
+    /// The same trial, but it also evaluates these expressions of the rule at each match.
     pub fn watching(self, watched: Vec<ExprId>) -> Trial {
         Trial { watched, ..self }
     }
@@ -87,7 +87,7 @@ impl Trial {
     }
 }
 
-/// As [`Trial::sides`].
+/// Same as [`Trial::sides`].
 pub(super) fn sides(program: &Program, graph: Graph, at: Option<&[VertexId]>, watched: &[ExprId]) -> Option<Sides> {
     let index = Index::new(graph);
     let mut found = None;

@@ -1,9 +1,9 @@
 //! Matches of values whose types are not fully known.
 //!
 //! An engine replaces a value by another of the same type. With unknown ranks or dimensions, two types that look the
-//! same need not be: `x` and `concat(x, y)` may both be `f32[..]`. The types of a match count as the same only if they
-//! are for all ranks and sizes that are tried in place of the unknown ones, at which the match has types and its
-//! conditions hold.
+//! same need not be the same: `x` and `concat(x, y)` may both be `f32[..]`. The types of a match count as the same only
+//! if they agree for all ranks and sizes that are tried in place of the unknown ones, as far as the match has types
+//! there and its conditions hold.
 
 use std::hash::{Hash, Hasher};
 
@@ -22,7 +22,7 @@ use tautomer_tensor::{Atom, Dim, Shape, TensorType, Type};
 /// How often ranks and sizes are chosen.
 const TRIES: u64 = 64;
 
-/// After how many choices at which both sides have the same type no more are tried.
+/// The number of choices at which both sides have the same type after which no more are tried.
 const ENOUGH: usize = 12;
 
 /// The largest rank that is tried; patterns rarely depend on more axes.
@@ -68,7 +68,7 @@ pub(super) struct Matched {
 enum Part {
     Leaf {
         ty: Type,
-        /// As an attribute, which is compared by its bits.
+        /// The value as an attribute, which is compared bit by bit.
         constant: Option<AttrValue>,
         is_static: bool,
     },
@@ -99,7 +99,7 @@ impl Hash for Operator {
     }
 }
 
-/// What a value of a match is: how it was matched, and its operands.
+/// A value of a match: how it was matched, and its operands.
 struct Expanded<V> {
     part: Part,
     operands: Vec<V>,
@@ -262,7 +262,7 @@ impl Matched {
         sizes
     }
 
-    /// The match in a graph of its own, with the unknown ranks and sizes of its inputs chosen; `None` if it has no type
+    /// The match in a separate graph, with the unknown ranks and sizes of its inputs chosen; `None` if it has no type
     /// there.
     fn at(&self, choice: &Choice<'_>) -> Option<(Graph, Vec<VertexId>)> {
         let mut graph = Graph::new();
@@ -326,21 +326,22 @@ impl Part {
     }
 }
 
-/// A choice of ranks and sizes, which depends on the number of the attempt alone.
+/// A choice of ranks and sizes, which depends only on the number of the attempt.
 struct Choice<'a> {
     attempt: u64,
     sizes: &'a [i64],
 }
 
 impl Choice<'_> {
-    /// A number that differs from place to place.
+    /// A number that differs from one use to the next.
     fn draw(&self, place: (u64, u64)) -> u64 {
         let mut hasher = FxHasher::default();
         (self.attempt, place).hash(&mut hasher);
         hasher.finish() >> 24
     }
 
-    /// The same size everywhere in one attempt of three, one of two sizes in another, and any in the third.
+    /// In every three attempts: the same size everywhere in one, one of two sizes in another, and any sizes in the
+    /// third.
     fn size(&self, place: (u64, u64)) -> i64 {
         let n = self.sizes.len() as u64;
         let index = match self.attempt % 3 {

@@ -75,8 +75,8 @@ fn pattern(decl: &OperatorDecl) -> Option<String> {
     Some(out)
 }
 
-/// A rule for each declared operator of `scope` whose body is a pattern: what the body computes becomes a call of the
-/// operator. A number among its attributes stands for any constant there.
+/// A rule for each declared operator in `scope` whose body is a pattern: the rule replaces the body by a call of the
+/// operator. In the pattern, an attribute that is a number matches any constant.
 ///
 /// Operators whose body depends on types, on other attributes or on which operands are given have no such rule.
 ///
@@ -112,7 +112,7 @@ pub fn recognition_rules(scope: &Scope) -> Vec<Arc<Rule>> {
 /// How the sources of recognition rules are named.
 const BODY_OF: &str = "<body of ";
 
-/// Whether a text is the body of a declared operator, of which [`recognition_rules`] made a rule.
+/// Whether a text is the body of a declared operator from which [`recognition_rules`] made a rule.
 pub fn is_body(source: &Source) -> bool {
     source.name.starts_with(BODY_OF)
 }

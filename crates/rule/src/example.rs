@@ -1,4 +1,4 @@
-//! Examples of what a rule does to a program, and of programs it leaves unchanged.
+//! Examples of programs that a rule changes, and of programs it leaves unchanged.
 
 use std::sync::Arc;
 

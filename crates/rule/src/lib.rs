@@ -1,6 +1,6 @@
 //! Checked rules: patterns, conditions and targets, resolved against the operator table.
 //!
-//! This module knows operators and expressions, but not the engines that apply rules.
+//! This crate knows operators and expressions, but not the engines that apply rules.
 
 mod check;
 mod composite;
@@ -37,7 +37,7 @@ pub enum Class {
     Bitwise,
     /// Equal as functions over the real numbers; only rounding differs.
     Real,
-    /// Relative error bounded by this number.
+    /// The relative error is bounded by this number.
     Approx(f64),
 }
 
@@ -186,7 +186,7 @@ pub struct Group {
     pub members: Vec<Arc<str>>,
 }
 
-/// A description of what a variable of that class may match.
+/// A description of the values that a variable of that class may match.
 pub fn class_name(class: RuleClass) -> &'static str {
     match class {
         RuleClass::Any => "any value",

@@ -13,8 +13,8 @@ use tautomer_op::Scope;
 /// A name and a text: of a rule file or a lock, say.
 pub type NamedText = (&'static str, &'static str);
 
-/// The name of a file that comes with the tool, and its text. Release builds contain the text; debug builds read it when
-/// it is first used, so that nothing is compiled when a rule changes.
+/// The name of a file that comes with the tool, and its text. Release builds contain the text; debug builds read it
+/// when it is first used, so that nothing is recompiled when a rule changes.
 #[macro_export]
 macro_rules! shipped {
     ($path:literal) => {{
@@ -91,8 +91,8 @@ static SETS: LazyLock<Vec<(&str, Vec<NamedText>)>> = LazyLock::new(|| {
 /// The operators of other runtimes that are declared in files that come with the tool.
 static OPERATORS: LazyLock<Vec<NamedText>> = LazyLock::new(|| vec![shipped!("ops/onnxruntime.ops")]);
 
-/// The operators of the table that have bodies. The build script of `op` makes rows of these files; nothing reads them
-/// when a program starts.
+/// The operators of the table that have bodies. The build script of `op` turns these files into rows; nothing reads
+/// them when a program starts.
 static TABLE: LazyLock<Vec<NamedText>> = LazyLock::new(|| {
     vec![
         shipped!("ops/activation.ops"),
@@ -127,7 +127,7 @@ static TARGETS: LazyLock<Vec<NamedText>> = LazyLock::new(|| {
 /// others.
 static PARSED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/parsed.rs"));
 
-/// What the build wrote about the file that a source has the name of, if it comes with the tool.
+/// The bytes that the build wrote for the file that has the name of the source, if it comes with the tool.
 fn parsed(source: &Source) -> Option<&'static [u8]> {
     // Debug builds read texts that may be newer.
     if cfg!(debug_assertions) {
@@ -156,7 +156,7 @@ pub fn shipped_rule_file(source: Arc<Source>) -> Result<RuleFile, Diagnostics> {
     }
 }
 
-/// The syntax tree of a file of targets that comes with the tool. Release builds do not parse the text.
+/// The syntax tree of a target file that comes with the tool. Release builds do not parse the text.
 ///
 /// # Errors
 /// Problems of the file; the tests of the library check that there are none.
@@ -167,22 +167,22 @@ pub fn shipped_target_file(source: Arc<Source>) -> Result<TargetFile, Diagnostic
     }
 }
 
-/// Names and texts of the files of targets that are built in.
+/// Names and texts of the built-in target files.
 pub fn target_files() -> &'static [NamedText] {
     &TARGETS
 }
 
-/// Names and texts of the files with operators of other runtimes that are built in.
+/// Names and texts of the built-in files with operators of other runtimes.
 pub fn operator_files() -> &'static [NamedText] {
     &OPERATORS
 }
 
-/// Names and texts of the files with the operators of the table that have bodies.
+/// Names and texts of the files that declare the table's operators with bodies.
 pub fn table_files() -> &'static [NamedText] {
     &TABLE
 }
 
-/// The operators that come with the tool besides those of the table: any text may mention them by their quoted names.
+/// The operators that come with the tool in addition to the table; any text may mention them by their quoted names.
 ///
 /// # Errors
 /// Problems of the files; the tests of the library check that there are none.
@@ -198,12 +198,12 @@ pub fn library_operators() -> Result<&'static RuleSet, &'static Diagnostics> {
         .as_ref()
 }
 
-/// Names and texts of the rule files that are built in.
+/// Names and texts of the built-in rule files.
 pub fn library_files() -> &'static [NamedText] {
     &FILES
 }
 
-/// The built-in rules, without their examples: what optimizing needs, in a fraction of the time.
+/// The built-in rules without their examples. Optimizing needs no more, and they load in a fraction of the time.
 ///
 /// # Errors
 /// Problems of the files; the tests of the library check that there are none.
@@ -220,7 +220,7 @@ pub fn library_rules() -> Result<&'static [Arc<Rule>], &'static Diagnostics> {
         .map(|set| &*set.rules)
 }
 
-/// The built-in rules with their examples. [`library_rules`] has the rules alone.
+/// The built-in rules with their examples. [`library_rules`] returns only the rules.
 ///
 /// # Errors
 /// Problems of the files; the tests of the library check that there are none.

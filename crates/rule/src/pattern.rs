@@ -10,7 +10,7 @@ use tautomer_op::{AttrValue, OpDef, OpTraits};
 pub struct Variable {
     /// Its name.
     pub name: Arc<str>,
-    /// What it may match.
+    /// The class of values that it may match.
     pub class: RuleClass,
     /// Its type, if the rule gives one; dimensions that are names are bound by the match.
     pub ty: Option<TypeExpr>,
@@ -71,7 +71,7 @@ impl Item {
     }
 }
 
-/// What a node of a pattern matches.
+/// The kinds of pattern nodes.
 #[derive(Debug, Clone)]
 pub enum PatternNode {
     /// The variable with this index: anything its class allows, the same value at every occurrence.

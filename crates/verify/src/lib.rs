@@ -1,10 +1,10 @@
-//! Verification of rules, results and runs. Each rule is compared at many small instances, over exact numbers where its
-//! operators allow it. `README.md` in this directory maps the files and defines the terms.
+//! Verification of rules, results and runs. Both sides of a rule are compared on many small instances, over exact
+//! numbers where its operators allow it. `README.md` in this directory maps the files and defines the terms.
 //!
 //! An instance is the source of a rule as a concrete graph: types, attributes, constants and member counts are chosen,
 //! inference accepts it, and the engines' own matcher finds the rule in it. So the rule's conditions hold exactly as
 //! they do when an engine applies it. Both sides are built and compared: first their types, then their values, starting
-//! with the number systems that prove most.
+//! with the number systems that prove the most.
 //!
 //! * Over two prime fields, agreement at random points shows that two polynomials are equal, whatever the functions in
 //!   them are, up to a stated probability of error.
@@ -17,11 +17,11 @@
 //! * Bits are compared where the class is `bitwise`, and where it could be: on all instances, on every `f16` and `bf16`
 //!   number and very many `f32` numbers if there is one operand, and on pairs of corner cases if there are two.
 //!
-//! A proof for all sizes keeps a ledger of everything that may vary about a rule, and of how each item is covered
+//! A proof for all sizes keeps a ledger of everything that may vary in a rule, and of how each item is covered
 //! ([`Ledger`]).
 //!
 //! The search starts from the rule's examples and from the operands that the loader's search finds, and mutates one
-//! number, attribute or axis at a time, together with whatever is tied to it. Everything depends on the seed alone.
+//! number, attribute or axis at a time, together with whatever is tied to it. Everything depends only on the seed.
 
 // The floors: a module uses only those above it here, as `tests/it/tidy.rs` checks.
 mod instance;

@@ -1,5 +1,5 @@
-//! What `tautomer optimize` prints about a run: the summary, what the target lacks, what was left to run time, and the
-//! rewrites.
+//! The output of `tautomer optimize` about a run: the summary, calls that the target lacks, expressions left to run
+//! time, and the rewrites.
 
 use std::path::Path;
 

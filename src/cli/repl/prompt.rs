@@ -1,4 +1,4 @@
-//! What the line editor needs: completions, and whether a statement is complete.
+//! Support for the line editor: completions, and whether a statement is complete.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};

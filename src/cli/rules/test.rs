@@ -1,4 +1,4 @@
-//! `tautomer rules test`: compares what a rule makes of its examples with the expected results.
+//! `tautomer rules test`: compares the results of a rule on its examples with the expected results.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

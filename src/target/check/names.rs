@@ -1,4 +1,4 @@
-//! What the clauses of a target name: operators, element types, words, and values in conditions.
+//! The names in a target's clauses: operators, element types, words, and values in conditions.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::tensor::{DType, Shape, TensorType, Type};
 const RANKS: std::ops::Range<usize> = 0..7;
 
 impl Checker<'_> {
-    /// The value that a word stands for.
+    /// The value of a word.
     pub(super) fn word<T: Copy>(&mut self, file: &File, word: &Ident, what: &str, known: &[(&str, T)]) -> Option<T> {
         let found = known.iter().find(|(name, _)| *name == word.as_str());
         if found.is_none() {

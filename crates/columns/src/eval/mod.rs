@@ -99,7 +99,7 @@ impl Projector {
     ///
     /// # Errors
     ///
-    /// As [`Projector::make`].
+    /// Same as for [`Projector::make`].
     pub fn make_with(expressions: &[Expressions], cache: &Compiled) -> Result<Self, Diagnostics> {
         let Some(first) = expressions.first() else {
             return Err(Diagnostic::error("T0708", "a projector needs an expression").into());
@@ -149,7 +149,7 @@ impl Projector {
     ///
     /// # Errors
     ///
-    /// As [`Projector::evaluate`].
+    /// Same as for [`Projector::evaluate`].
     pub fn evaluate_from(&self, batch: &RecordBatch, first_row: u64) -> Result<Vec<ArrayRef>, Diagnostics> {
         input::check(&self.schema, batch)?;
         self.run(batch, first_row, &|row| first_row + row as u64)
@@ -176,7 +176,7 @@ impl Projector {
     ///
     /// # Errors
     ///
-    /// As [`Projector::evaluate`].
+    /// Same as for [`Projector::evaluate`].
     pub fn evaluate_nodes(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>, Diagnostics> {
         input::check(&self.schema, batch)?;
         run_nodes(&self.program, &self.roots(), &self.options, batch)
@@ -332,7 +332,7 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// As [`Projector::evaluate`].
+    /// Same as for [`Projector::evaluate`].
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<Selection, Diagnostics> {
         let mask = self.mask(batch, 0)?;
         let rows = mask.values().set_indices();

@@ -1,9 +1,9 @@
-//! The memory of a run: one arena and the elements of outputs, lent in parts to the calls that read and write them.
+//! The memory of a run: one arena and the elements of outputs. Calls borrow the parts that they read and write.
 //!
-//! A value that is planned has a [`Place`]: a range of bytes of one region. A call borrows the places of its operands and
-//! results by [`Loans`], which never lend a range for writing that is lent for anything else during the call. So what a
-//! call does is sound whatever the plan says; that a place still holds the value a step reads is what
-//! [`Plan`](crate::Plan) establishes, and `verify` checks.
+//! A planned value has a [`Place`]: a range of bytes in one region. A call borrows the places of its operands and
+//! results through [`Loans`], which never lend a range for writing that the call has borrowed otherwise. So a call is
+//! sound whatever the plan says. [`Plan`](crate::Plan) makes sure that a place still holds the value that a step reads,
+//! and `verify` checks it.
 #![allow(
     unsafe_code,
     reason = "parts of one allocation are borrowed by offset; loans of a call are checked not to overlap"
@@ -23,7 +23,7 @@ use tautomer_tensor::{DType, Element, Nd, Tensor, with_array};
 /// Every place starts at a multiple of this many bytes: a cache line, and the widest vector register.
 pub const ALIGN: usize = 64;
 
-/// Bytes that values of a run are placed in, all initialized.
+/// The bytes in which values of a run are placed, all initialized.
 #[derive(Debug)]
 pub struct Arena {
     start: NonNull<u8>,
@@ -52,13 +52,13 @@ impl Arena {
         }
     }
 
-    /// How to allocate so many bytes; `None` for none, and for more than there can be.
+    /// The layout for allocating that many bytes; `None` for zero bytes, and for more than can be allocated.
     fn layout(bytes: usize) -> Option<Layout> {
         let layout = Layout::from_size_align(bytes, ALIGN).ok()?;
         (bytes > 0).then_some(layout)
     }
 
-    /// How many bytes it has.
+    /// Its number of bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -95,7 +95,7 @@ unsafe impl Send for Region<'_> {}
 
 impl<'m> Region<'m> {
     /// The elements of a tensor, if they are in row-major order, and of a plain type; otherwise nothing. Elements that
-    /// other tensors show are copied first.
+    /// other tensors share are copied first.
     fn of(tensor: &'m mut Tensor) -> Region<'m> {
         let bytes = tensor.bytes();
         let start = match is_plain(tensor.dtype()) {
@@ -132,12 +132,12 @@ impl<'m> Regions<'m> {
         }
     }
 
-    /// What calls borrow from.
+    /// The memory that calls borrow from.
     pub fn memory(&self) -> Memory<'_> {
         Memory { regions: &self.regions }
     }
 
-    /// Copies the bytes of `from` to `to`; `None`, without copying, if they are not as many, or not in memory.
+    /// Copies the bytes of `from` to `to`; `None`, without copying, if the sizes differ or a place is not in memory.
     pub fn copy(&mut self, from: &Place, to: &Place) -> Option<()> {
         let (source, target) = (self.memory().start(from)?, self.memory().start(to)?);
         // SAFETY: both places are within regions of initialized bytes, and nothing borrows from them, as `self` is
@@ -162,7 +162,7 @@ impl<'m> Regions<'m> {
         Some(())
     }
 
-    /// The value at a place, as a tensor of its own.
+    /// A copy of the value at a place, as a tensor.
     pub fn load(&self, place: &Place) -> Option<Tensor> {
         self.memory().load(place)
     }
@@ -176,15 +176,15 @@ impl<'m> Regions<'m> {
     }
 }
 
-/// The memory of a run, for calls to borrow from: `Loans` says what.
+/// The memory of a run, from which calls borrow; `Loans` decides what.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory<'m> {
     regions: &'m [Region<'m>],
 }
 
 impl<'m> Memory<'m> {
-    /// Where the elements of a place begin; `None` if the place is not within its region, is not as large as its shape
-    /// says, or not aligned for its type.
+    /// The address at which the elements of a place begin; `None` if the place is not within its region, not as large
+    /// as its shape says, or not aligned for its type.
     fn start(&self, place: &Place) -> Option<NonNull<u8>> {
         let region = self.regions.get(place.region)?;
         let size = place.dtype.size();
@@ -201,7 +201,7 @@ impl<'m> Memory<'m> {
         start.addr().get().is_multiple_of(size).then_some(start)
     }
 
-    /// The value at a place that nothing writes to at the moment, as a tensor of its own.
+    /// A copy of the value at a place that nothing is writing to, as a tensor.
     fn load(&self, place: &Place) -> Option<Tensor> {
         fn read<T: Element>(memory: &Memory<'_>, place: &Place) -> Option<Tensor> {
             // SAFETY: no call has borrowed the place for writing: a run loads values between calls, and a call those of
@@ -214,7 +214,7 @@ impl<'m> Memory<'m> {
     /// The elements at a place.
     ///
     /// # Safety
-    /// Nothing writes to the place while they are borrowed; if it is of `bool`, it holds values of that type.
+    /// Nothing writes to the place while they are borrowed; if its type is `bool`, it holds valid values.
     unsafe fn elements<T: Element>(&self, place: &Place) -> Option<&'m [T]> {
         let start = self.start(place).filter(|_| T::DTYPE == place.dtype)?;
         // SAFETY: the place is within a region, aligned, of initialized elements; the rest is upheld by the caller.
@@ -222,20 +222,20 @@ impl<'m> Memory<'m> {
     }
 }
 
-/// What one call has borrowed.
+/// The loans of one call.
 #[derive(Debug, Default)]
 pub(super) struct Loans<'a> {
     memory: Option<Memory<'a>>,
     results: &'a [Option<&'a Place>],
     /// Operands that have been read, by index.
     read: Cell<u64>,
-    /// Operands in whose places results are written.
+    /// Operands whose places are overwritten by results.
     gone: Cell<u64>,
     /// Results whose places are lent.
     taken: Cell<u64>,
 }
 
-/// The bit of an index; those of later ones are never set, so what they name is not lent.
+/// The bit of an index; larger indices have no bit, so their operands and results are never lent.
 fn bit(i: usize) -> Option<u64> {
     1u64.checked_shl(u32::try_from(i).ok()?)
 }
@@ -275,7 +275,7 @@ impl<'a> Loans<'a> {
         bit(i).is_some_and(|bit| self.gone.get() & bit != 0)
     }
 
-    /// The value of operand `i` as a tensor of its own.
+    /// A copy of the value of operand `i`, as a tensor.
     pub(super) fn load(&self, i: usize, place: &Place) -> Option<Tensor> {
         self.memory.filter(|_| !self.is_gone(i))?.load(place)
     }
@@ -299,7 +299,7 @@ impl<'a> Loans<'a> {
         self.lend(k, place)
     }
 
-    /// The elements of operand `i`, to be replaced by those of result 0, if that belongs in the same place, and the
+    /// The elements of operand `i`, to be overwritten by result 0, if the plan puts both in the same place and the
     /// operand has not been read.
     pub(super) fn in_place<T: Element>(
         &self,

@@ -1,10 +1,11 @@
 //! Attention in tiles, without the matrix of scores.
 //!
-//! For as many queries as a micro-kernel has columns and a block of keys, the scores are a product whose rows are keys, so
-//! that the exponentials and sums of all queries are computed next to each other, and the weights are the right panel of
-//! the product with the values as they are. The largest score so far, and the sum relative to it, are kept from block to
-//! block (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao and others, "FlashAttention",
-//! 2022). Few queries, as in the generation of text, are computed one by one, reading keys and values where they are.
+//! For as many queries as a micro-kernel has columns and a block of keys, the scores are a product whose rows are keys,
+//! so that the exponentials and sums of all queries are computed next to each other, and the weights, without further
+//! packing, are the right panel of the product with the values. The largest score so far, and the sum relative to it,
+//! are kept from block to block (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao and
+//! others, "FlashAttention", 2022). Few queries, as in the generation of text, are computed one by one, reading keys
+//! and values where they are.
 #![allow(unsafe_code, reason = "threads write the results of disjoint queries")]
 
 use pulp::{Arch, NullaryFnOnce};
@@ -35,7 +36,7 @@ struct Heads<'a> {
     heads: usize,
     length: usize,
     size: usize,
-    /// Rows of one position follow each other, and not those of one head.
+    /// The rows of one position are contiguous, instead of those of one head.
     is_joined: bool,
 }
 
@@ -59,7 +60,7 @@ impl<'a> Heads<'a> {
         })
     }
 
-    /// Where the row of a position is.
+    /// The offset of the row of a position.
     fn place(&self, batch: usize, head: usize, at: usize) -> usize {
         let row = match self.is_joined {
             true => (batch * self.length + at) * self.heads + head,
@@ -113,7 +114,7 @@ struct Attention<'a> {
     out: Shared<'a, f32>,
 }
 
-/// What queries are multiplied with, or divided by.
+/// The factor or divisor of queries.
 #[derive(Clone, Copy)]
 enum Factor {
     Times(f32),
@@ -315,7 +316,7 @@ impl Attention<'_> {
         }
     }
 
-    /// Where the result of a query belongs.
+    /// The place for the result of a query.
     ///
     /// # Safety
     /// No other thread has it.

@@ -7,10 +7,10 @@ use pulp::{Arch, NullaryFnOnce};
 use super::Call;
 use tautomer_tensor::DType;
 
-/// What is added to scores, or replaces them.
+/// A mask, which is added to scores or replaces them.
 pub(super) struct Mask<'a> {
     elements: MaskElements<'a>,
-    /// The distance of elements for each batch, head, and query; zero where it has one.
+    /// The distance of elements for each batch, head, and query; zero along axes of dimension 1.
     steps: [usize; 3],
     /// Keys that it knows of; later ones are not seen.
     keys: usize,
@@ -22,7 +22,7 @@ enum MaskElements<'a> {
 }
 
 impl<'a> Mask<'a> {
-    /// `None` if the operand has another form, or does not broadcast to so many batches, heads and queries.
+    /// `None` if the operand has another form, or does not broadcast to this many batches, heads and queries.
     pub(super) fn of(call: &Call<'a>, i: usize, most: [usize; 3]) -> Option<Mask<'a>> {
         let elements = match call.dtype(i)? {
             DType::Bool => MaskElements::Seen(call.slice(i)?),
@@ -44,12 +44,12 @@ impl<'a> Mask<'a> {
         Some(Mask { elements, steps, keys })
     }
 
-    /// True if all heads have the same.
+    /// True if all heads have the same mask.
     pub(super) fn is_common(&self) -> bool {
         self.steps[1] == 0
     }
 
-    /// Applies what it has for a query to the scores of keys from `first` on, `step` elements apart.
+    /// Applies the mask of a query to the scores of keys from `first` on, which are `step` elements apart.
     pub(super) fn apply(&self, [batch, head, query]: [usize; 3], first: usize, scores: &mut [f32], step: usize) {
         let start = batch * self.steps[0] + head * self.steps[1] + query * self.steps[2];
         let known = self.keys.saturating_sub(first);
@@ -73,7 +73,7 @@ impl<'a> Mask<'a> {
         }
     }
 
-    /// What it has for `count` queries of a tile of `width` and all keys: rows like those of scores.
+    /// The mask for `count` queries of a tile of `width` and all keys, in rows like those of scores.
     pub(super) fn turned(&self, [batch, head, first]: [usize; 3], count: usize, keys: usize, width: usize) -> Turned {
         let mut added = vec![0.0; keys * width];
         for i in 0..count {

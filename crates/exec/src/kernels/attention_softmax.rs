@@ -1,4 +1,4 @@
-//! The softmax of attention, of one block of keys after the other.
+//! The softmax of attention, computed for one block of keys after the other.
 
 use pulp::NullaryFnOnce;
 
@@ -6,8 +6,8 @@ use super::elementwise::larger;
 use super::math;
 use super::reduce::{row_max, row_sum};
 
-/// Makes the scores of a block of keys weights relative to the largest so far. Each row has those of one key, for all
-/// queries of the tile.
+/// Turns the scores of a block of keys into weights relative to the largest score so far. Each row has the scores of
+/// one key for all queries of the tile.
 pub(super) struct Block<'a> {
     /// The scores, which become weights; of 32, 16 or 8 queries.
     pub(super) scores: &'a mut [f32],
@@ -19,7 +19,8 @@ pub(super) struct Block<'a> {
     pub(super) out: &'a mut [f32],
 }
 
-/// What is subtracted from scores of which this is the largest: a query that has seen no key has minus infinity.
+/// The number to subtract from scores whose maximum is `most`; for a query that has seen no key, `most` is minus
+/// infinity.
 #[inline(always)]
 fn shift(most: f32) -> f32 {
     if most == f32::NEG_INFINITY { 0.0 } else { most }
@@ -73,7 +74,7 @@ impl Block<'_> {
     }
 }
 
-/// Makes the scores of one query weights. False if these are no numbers, as without a key that is seen.
+/// Turns the scores of one query into weights. False if the weights are NaN, as when no key is seen.
 pub(super) struct One<'a>(pub(super) &'a mut [f32]);
 
 impl NullaryFnOnce for One<'_> {

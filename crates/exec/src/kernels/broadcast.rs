@@ -113,7 +113,7 @@ impl<T: Copy, F: Fn(T) -> T> NullaryFnOnce for MapOver<'_, T, F> {
     }
 }
 
-/// `f` of every element, in its place.
+/// Applies `f` to every element in place.
 pub(super) fn map_over<T: Copy, O: DerefMut<Target = [T]>>(f: impl Fn(T) -> T, mut out: O) -> O {
     Arch::new().dispatch(MapOver { out: &mut out, f });
     out
@@ -148,7 +148,7 @@ impl<A: Copy, B: Copy, F: Fn(A, B) -> A> NullaryFnOnce for ZipOver<'_, A, B, F> 
     }
 }
 
-/// `f` of the elements of `out`, which has this shape, with those of an operand that broadcasts to it, in their places;
+/// Applies `f` in place to the elements of `out`, which has this shape, and those of an operand that broadcasts to it;
 /// `None` if it does not.
 pub(super) fn zip_over<A: Copy, B: Copy, O: DerefMut<Target = [A]>>(
     shape: &[usize],

@@ -1,4 +1,4 @@
-//! Memory of values that are not needed any more, for values to come.
+//! Memory of values that are no longer needed, for later values.
 
 use std::any::{Any, TypeId};
 use std::sync::{Mutex, PoisonError};
@@ -6,17 +6,17 @@ use std::sync::{Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 use tautomer_tensor::{Element, Nd, Tensor, with_array};
 
-/// Smaller values are not worth keeping: the allocator hands them out without the help of the operating system.
+/// Smaller values are not worth keeping: the allocator provides them without the operating system.
 const SMALLEST: usize = 16 << 10;
 
 /// Memory that has not been used in as many runs is given back.
 const RUNS: u64 = 2;
 
-/// The memory of values that earlier steps of any run have freed, and of what kernels compute with.
+/// The memory of values that earlier steps of any run have freed, and the scratch memory of kernels.
 ///
-/// A new allocation of a large value costs a page fault for each of its pages, and being filled with zeros. What is kept
-/// is what recent runs have used: each run takes memory from here before it allocates, so it never frees much more than
-/// its values take at one time.
+/// A new allocation of a large value costs a page fault for each of its pages, which the system fills with zeros.
+/// Memory that recent runs have used is kept: each run takes memory from here before it allocates, so it never frees
+/// much more than its values take at one time.
 #[derive(Debug, Default)]
 pub struct Buffers {
     free: Mutex<Free>,

@@ -1,8 +1,8 @@
 //! Matrix products of bytes with zero points.
 //!
-//! The left matrix is made signed and the right one unsigned, by moving bytes and zero points by 128. The products of
-//! the bytes themselves are summed by [`dot`](super::dot); what the zero points change is added from the sums of rows and
-//! of columns: Σ (a − p)(b − q) = Σ a b − p Σ b − q Σ a + n p q, modulo 2³².
+//! The left matrix is made signed and the right one unsigned, by shifting bytes and zero points by 128.
+//! [`dot`](super::dot) sums the products of the bytes themselves; the effect of the zero points is added from the sums
+//! of rows and of columns: Σ (a − p)(b − q) = Σ a b − p Σ b − q Σ a + n p q, modulo 2³².
 #![allow(unsafe_code, reason = "threads write disjoint columns of a result")]
 
 use std::borrow::Cow;
@@ -34,7 +34,7 @@ impl Bytes<'_> {
         }
     }
 
-    /// As numbers.
+    /// The bytes as integers.
     pub(super) fn numbers(&self) -> Vec<i32> {
         match self {
             Bytes::Signed(bytes) => bytes.iter().map(|&x| i32::from(x)).collect(),
@@ -42,7 +42,7 @@ impl Bytes<'_> {
         }
     }
 
-    /// Those in `range`, as they are in memory, and what is combined with each to make them signed.
+    /// The bytes in `range` as they are in memory, and the byte to combine with each to make them signed.
     pub(super) fn to_signed(&self, range: Range<usize>) -> (&[u8], u8) {
         match self {
             Bytes::Signed(bytes) => (as_unsigned(&bytes[range]), 0),
@@ -50,7 +50,7 @@ impl Bytes<'_> {
         }
     }
 
-    /// Those in `range`, as they are in memory, and what is combined with each to make them unsigned.
+    /// The bytes in `range` as they are in memory, and the byte to combine with each to make them unsigned.
     pub(super) fn to_unsigned(&self, range: Range<usize>) -> (&[u8], u8) {
         match self {
             Bytes::Signed(bytes) => (as_unsigned(&bytes[range]), 128),
@@ -58,7 +58,7 @@ impl Bytes<'_> {
         }
     }
 
-    /// What is added to a zero point if the bytes are made signed.
+    /// The number to add to a zero point if the bytes are made signed.
     pub(super) fn signed_shift(&self) -> i32 {
         match self {
             Bytes::Signed(_) => 0,
@@ -66,7 +66,7 @@ impl Bytes<'_> {
         }
     }
 
-    /// What is added to a zero point if the bytes are made unsigned.
+    /// The number to add to a zero point if the bytes are made unsigned.
     pub(super) fn unsigned_shift(&self) -> i32 {
         match self {
             Bytes::Signed(_) => 128,
@@ -159,9 +159,9 @@ impl SignedRows {
 
 /// A right matrix of unsigned bytes.
 pub(super) trait UnsignedColumns: Sync {
-    /// The quads of columns from `column` on, a multiple of the columns of a tile: the first of them, and where those of
-    /// each later place along the inner dimension are; `None` if all follow each other. As many quads as a tile has columns
-    /// can be read at each place.
+    /// The quads of columns from `column` on, a multiple of the columns of a tile: the first quads, and where the quads
+    /// for each position along the inner dimension are; `None` if they are contiguous. At each position, as many quads
+    /// as a tile has columns can be read.
     fn panel(&self, column: usize, quads: usize) -> (&[u8], Option<&[usize]>);
 }
 
@@ -225,7 +225,7 @@ pub(super) struct Zeros<'a> {
 }
 
 impl Zeros<'_> {
-    /// Makes sums of products of row `i` and columns from `first` on of sums of bytes.
+    /// Turns sums of bytes into sums of products of row `i` and the columns from `first` on.
     fn apply(&self, i: usize, first: usize, sums: &mut [i32]) {
         let p = self.left[if self.left.len() == 1 { 0 } else { i }];
         let rest = self.rows[i].wrapping_sub(p.wrapping_mul(self.inner as i32));
@@ -245,7 +245,7 @@ impl Zeros<'_> {
     }
 }
 
-/// Sums, from each of which is taken a number and the products of two numbers with those of columns, if there are such.
+/// Subtracts from each sum a number, and the products of two factors with numbers for the columns, if there are any.
 struct Shift<'a> {
     sums: &'a mut [i32],
     less: i32,
@@ -269,9 +269,9 @@ impl NullaryFnOnce for Shift<'_> {
     }
 }
 
-/// What becomes of sums.
+/// Takes the sums of a product.
 pub(super) trait Sink: Sync {
-    /// True if it has room for what becomes of so many rows and columns.
+    /// True if it has room for that many rows and columns.
     fn fits(&self, rows: usize, columns: usize) -> bool;
 
     /// Takes the sums of row `i` from column `first` on.

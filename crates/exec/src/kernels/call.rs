@@ -1,4 +1,4 @@
-//! What a kernel knows about a call: operands with values, attributes filled in, the type of the result.
+//! A call as a kernel sees it: operands with values, attributes filled in, the type of the result.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -28,24 +28,24 @@ pub struct Call<'a> {
     inferred: Arc<Inferred>,
     context: Context<'a>,
     loans: Loans<'a>,
-    /// Operands that are in the memory of the run, as tensors, for kernels that ask for those.
+    /// Operands in the memory of the run, copied to tensors for kernels that ask for tensors.
     copies: OnceCell<Vec<OnceCell<Tensor>>>,
 }
 
-/// What a call may use beside its operands.
+/// The resources that a call may use in addition to its operands.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The number of threads; 1 is the calling thread alone.
     pub threads: usize,
-    /// What earlier runs of the call have left.
+    /// Data kept from earlier runs of the call.
     pub kept: Option<&'a Kept>,
     /// Memory for results.
     pub buffers: Option<&'a Buffers>,
-    /// What the kernel may do to its result.
+    /// Steps that the kernel may apply to its result.
     pub finishing: Option<&'a Finishing<'a>>,
     /// The memory of the run.
     pub memory: Option<Memory<'a>>,
-    /// Where in it the results belong.
+    /// The places of the results in that memory.
     pub results: &'a [Option<&'a Place>],
 }
 
@@ -63,10 +63,10 @@ impl Default for Context<'_> {
     }
 }
 
-/// What a kernel does to each element of its result.
+/// An addition and limits that a kernel applies to each element of its result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Finished<'a> {
-    /// Added first, to the element at the same place.
+    /// Added first, to the element at the same position.
     pub(super) add: Option<&'a [f32]>,
     /// Smaller sums become this; a NaN stays.
     pub(super) low: f32,
@@ -114,12 +114,13 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Takes back what a kernel that declined has borrowed.
+    /// Takes back the loans of a kernel that declined.
     pub(super) fn reset(&self) {
         self.loans.reset();
     }
 
-    /// What `make` makes of operand `i` alone; made once if the operand is the same in every run.
+    /// The result of `make`, which may depend only on operand `i`; computed once if the operand is the same in every
+    /// run.
     pub fn prepared<T: Send + Sync + 'static>(&self, i: usize, make: impl FnOnce() -> T) -> Arc<T> {
         match (self.context.kept, self.operand(i).tensor()) {
             (Some(kept), Some(operand)) => kept.prepared(i, operand, make),
@@ -127,7 +128,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What `make` makes of the types of operands and the attributes alone; made once as long as they do not change.
+    /// The result of `make`, which may depend only on the types of operands and the attributes; computed once as long
+    /// as they do not change.
     pub(super) fn once<T: Send + Sync + 'static>(&self, make: impl Fn() -> T) -> Arc<T> {
         let made = self.inferred.made.get_or_init(|| Arc::new(make()));
         // Another kernel may have made something else.
@@ -160,8 +162,8 @@ impl<'a> Call<'a> {
         room
     }
 
-    /// The elements of operand `i`, to be replaced by those of the result, if the plan of the run has them in one place,
-    /// and the kernel has not read the operand. Afterwards it cannot be read.
+    /// The elements of operand `i`, to be overwritten by the result, if the plan puts both in the same place and the
+    /// kernel has not read the operand. Afterwards the operand cannot be read.
     pub fn in_place<T: Element>(&self, i: usize) -> Option<Room<'a, T>> {
         let others = self
             .read()
@@ -203,8 +205,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What the kernel is to do to its result of this shape before it returns it: what it adds to each element, and the
-    /// limits of the sums. A kernel that asks for this does it.
+    /// The addition and the limits that the kernel has to apply to its result of this shape before it returns it. A
+    /// kernel that asks for this must apply it.
     pub(super) fn finish(&self, shape: &[usize]) -> Finished<'a> {
         let none = Finished {
             add: None,

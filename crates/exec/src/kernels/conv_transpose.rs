@@ -113,7 +113,7 @@ fn weights(w: &[f32], depth: usize, rows: usize, size: usize) -> Vec<(Range<usiz
 /// One row of a result, grouped by the remainders of its elements modulo the stride.
 struct Phases<'a> {
     window: &'a Window,
-    /// What the sums start with.
+    /// The initial value of the sums.
     start: f32,
     /// Elements of each group.
     each: usize,

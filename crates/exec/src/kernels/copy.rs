@@ -196,7 +196,7 @@ unsafe fn run<W: Word>(source: *const W, out: *mut W, n: usize, step: isize) {
 /// columns along the last axes of the result.
 ///
 /// # Safety
-/// As for [`fill`].
+/// Same as for [`fill`].
 unsafe fn tiled<W: Word>(source: *const W, out: *mut W, axes: &[Axis], row: isize) {
     /// The maximum number of rows and columns of a tile.
     const SIDE: usize = 128;

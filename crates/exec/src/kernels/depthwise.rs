@@ -1,4 +1,4 @@
-//! Convolution of each channel by itself.
+//! Convolution of each channel separately.
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
@@ -79,7 +79,7 @@ struct Buffers {
     line: Vec<f32>,
 }
 
-/// Narrower rows are computed together, with the sums between them thrown away.
+/// Narrower rows are computed together, and the sums between them are discarded.
 const WIDE: usize = 48;
 
 fn rows(window: &Window, geometry: &Geometry, sums: Sums<'_>, line: &mut Vec<f32>, out: &mut [f32]) {

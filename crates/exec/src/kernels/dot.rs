@@ -6,15 +6,15 @@
 
 use std::sync::OnceLock;
 
-/// The products of neighbours that are added at once: both matrices have so many elements of a row, or of a column, next
-/// to each other.
+/// The number of neighbouring products that are added at once: this many elements of a row, or of a column, are next to
+/// each other in both matrices.
 pub(super) const QUAD: usize = 4;
 
 /// The most rows and columns of a tile of any instruction set.
 pub(super) const MOST_ROWS: usize = 12;
 pub(super) const MOST_COLUMNS: usize = 32;
 
-/// One tile of a result, and the panels of which it is the product.
+/// One tile of a result, and the panels whose product it is.
 #[derive(Clone, Copy)]
 pub(super) struct ByteTile {
     /// Rows of the tile, at most those of the micro-kernel.
@@ -27,7 +27,7 @@ pub(super) struct ByteTile {
     pub(super) left: *const i8,
     /// The right panel: for each quad, that of each column, for as many columns as the micro-kernel has.
     pub(super) right: *const u8,
-    /// Where the quads of the first column are, each followed by those of the other columns; null if the right panel is
+    /// The offsets of the first column's quads, each followed by those of the other columns; null if the right panel is
     /// contiguous.
     pub(super) places: *const usize,
     /// The sums: rows at a distance of [`MOST_COLUMNS`].
@@ -60,7 +60,8 @@ pub(super) struct Dot {
     heights: &'static [Height],
 }
 
-/// The kernels of function `$run` for these heights, each with so many chains of sums: a low tile would wait for them.
+/// The kernels of function `$run` for these heights, each with a number of chains of sums: a low tile would wait for a
+/// single chain.
 macro_rules! heights {
     ($run:ident: $($rows:literal $chains:literal),*) => {
         &[$(Height {

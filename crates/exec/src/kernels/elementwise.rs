@@ -54,7 +54,7 @@ fn binary(call: &Call<'_>, f: impl Fn(f32, f32) -> f32) -> Done {
     done(&shape, out)
 }
 
-/// `f` of the first two operands, in the place of one of them.
+/// Applies `f` to the first two operands, writing over one of them.
 fn over<'a>(call: &Call<'a>, shape: &[usize], f: impl Fn(f32, f32) -> f32) -> Result<Option<Room<'a, f32>>, OpError> {
     for (own, other) in [(0, 1), (1, 0)] {
         if call.shape(own) == shape

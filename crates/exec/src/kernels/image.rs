@@ -9,7 +9,8 @@ use super::micro::fetch;
 use super::product::{Placed, Places, Right};
 use super::window::Window;
 
-/// How an image is laid out so that what one element of the window covers in neighbouring windows is contiguous.
+/// The layout of an image, in which the elements that one element of the window covers in neighbouring windows are
+/// contiguous.
 ///
 /// Padding is written out, and along each axis the positions are grouped by their remainder modulo the stride, so that
 /// windows of every stride and dilation are at distance 1. A window of a single element at distance 1 needs none of
@@ -211,13 +212,13 @@ pub(super) struct Image<'a> {
     output: [usize; 3],
     /// The distance of the images.
     between: usize,
-    /// What to write the next images with; `None` if they are read as they are.
+    /// The geometry for writing the next images; `None` if they are read as they are.
     geometry: Option<Geometry>,
 }
 
 impl<'a> Image<'a> {
-    /// The matrix for `count` images of `depth` channels, in memory from `room`; [`Image::set`] gives it some.
-    /// `between` elements are between the first channels of two images.
+    /// The matrix for `count` images of `depth` channels, in memory from `room`; [`Image::set`] sets the images. The
+    /// first channels of two images are `between` elements apart.
     pub(super) fn new(
         window: &Window,
         (count, depth): (usize, usize),
@@ -261,7 +262,7 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Takes other images, of which the first channels are `between` elements apart.
+    /// Takes other images, whose first channels are `between` elements apart.
     pub(super) fn set(&mut self, images: &'a [f32], between: usize) {
         match &self.geometry {
             None => self.elements = images.into(),
@@ -278,7 +279,7 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Where a window is, and how many follow it in its row of the output.
+    /// The position of a window, and the number of windows after it in its row of the output.
     fn place(&self, column: usize) -> (usize, usize) {
         let [od, oh, ow] = self.output;
         let (image, line, x) = (column / (od * oh * ow), column / ow % (od * oh), column % ow);
@@ -351,7 +352,7 @@ impl Right for Image<'_> {
     }
 }
 
-/// Copies `n` elements, or as many as there are, and possibly what follows them.
+/// Copies `n` elements, or as many as there are, and possibly some after them.
 #[inline(always)]
 fn copy(from: &[f32], to: &mut [f32], n: usize) {
     // A constant length becomes one or a few vector instructions instead of a call.

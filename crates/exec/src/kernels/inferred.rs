@@ -1,4 +1,4 @@
-//! What the types of operands and the attributes of a call say about it.
+//! Facts about a call that follow from its operands' types and its attributes.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -8,14 +8,14 @@ use super::operand::Operand;
 use tautomer_op::{AttrValue, Fact, Infer, OpDef, OpError};
 use tautomer_tensor::Type;
 
-/// What inference finds out about a call.
+/// The result of inference for a call.
 #[derive(Debug)]
 pub(super) struct Inferred {
     /// The attributes in declared order; those given as operands are filled in.
     pub(super) attrs: Vec<AttrValue>,
     /// The type of the result.
     pub(super) result: Type,
-    /// What a kernel has made of types and attributes.
+    /// Data that a kernel has computed from types and attributes.
     pub(super) made: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 

@@ -28,7 +28,8 @@ pub(super) fn bytes<'a>(call: &Call<'a>, i: usize) -> Option<Bytes<'a>> {
     }
 }
 
-/// The zero points in operand `i`, one or `most`, after `shift`; zero if it is missing. `None` if they are other.
+/// The zero points in operand `i`, one or `most`, after `shift`; zero if it is missing. `None` if they have another
+/// form.
 pub(super) fn zeros(call: &Call<'_>, i: usize, most: usize, shift: i32) -> Option<Vec<i32>> {
     if !call.has(i) {
         return Some(vec![shift]);

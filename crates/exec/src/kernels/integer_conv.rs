@@ -1,9 +1,9 @@
 //! Convolutions of quantized numbers, as products of bytes.
 //!
-//! Four channels of an image are put next to each other, with its padding around them; then the elements that windows
-//! next to each other multiply with one quad of weights are next to each other too, and the product reads them where they
-//! are. With windows that are several elements apart, there is an image for each remainder of the positions. Columns of
-//! the product are all positions of the padded image, of which those between the rows of the result are dropped.
+//! Each four channels of an image are interleaved, with the padding around them. Then the elements that neighbouring
+//! windows multiply with one quad of weights are contiguous, and the product reads them in place. If windows are
+//! several elements apart, there is an image for each remainder of the positions. The columns of the product are all
+//! positions of the padded image; those between the rows of the result are dropped.
 #![allow(unsafe_code, reason = "threads write disjoint columns of a result")]
 
 use std::ops::Range;
@@ -30,7 +30,7 @@ struct Group {
     ones: SignedRows,
 }
 
-/// The places of a padded image along one axis.
+/// The positions in a padded image along one axis.
 struct Axis {
     /// The remainders of positions modulo the distance of windows, of those that windows cover.
     remainders: Vec<usize>,
@@ -51,7 +51,8 @@ impl Axis {
         }
     }
 
-    /// Which remainder element `k` of a window has, and how far after the first element of the window it is there.
+    /// The remainder of element `k` of a window, and its distance from the first element of the window in that
+    /// remainder's image.
     fn place(&self, window: &Window, axis: usize, k: usize) -> (usize, usize) {
         let at = k * window.dilation[axis];
         let remainder = at % window.stride[axis];
@@ -71,13 +72,13 @@ impl Axis {
     }
 }
 
-/// How an image is laid out for a product.
+/// The layout of an image for a product.
 struct Plan {
     window: Window,
     axes: [Axis; 3],
     /// Channels of a group.
     depth: usize,
-    /// Where the quads of windows are, for each quad of channels and each element of the window.
+    /// The offsets of the quads of windows, for each quad of channels and each element of the window.
     places: Vec<usize>,
 }
 

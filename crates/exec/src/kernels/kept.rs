@@ -1,4 +1,4 @@
-//! What a call keeps from one run to the next, such as packed weights.
+//! Data that a call keeps from one run to the next, such as packed weights.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,14 +10,14 @@ use super::{Results, Value};
 use tautomer_op::{AttrValue, OpDef, OpError};
 use tautomer_tensor::{DType, Tensor};
 
-/// What one call has found out in earlier runs.
+/// The data that one call has kept from earlier runs.
 #[derive(Debug, Default)]
 pub struct Kept {
     /// For each operand, whether it is the same in every run.
     fixed: Vec<bool>,
-    /// What was made last.
+    /// The last data computed from an operand.
     made: Mutex<Option<Made>>,
-    /// What was inferred last.
+    /// The last result of inference.
     inferred: Mutex<Option<(Given, Arc<Inferred>)>>,
     /// The operands and results of a call whose results are the same in every run.
     results: Mutex<Option<Run>>,
@@ -28,7 +28,7 @@ pub struct Kept {
 /// The operands and results of a run.
 type Run = (Vec<Option<Tensor>>, Results);
 
-/// What was made of an operand.
+/// Data computed from an operand.
 #[derive(Debug)]
 struct Made {
     operand: usize,
@@ -36,7 +36,7 @@ struct Made {
     result: Arc<dyn Any + Send + Sync>,
 }
 
-/// What the type of a result depends on.
+/// Everything that the type of a result depends on.
 #[derive(Debug)]
 struct Given {
     operands: Vec<Option<Shown>>,
@@ -75,8 +75,8 @@ impl Kept {
         self.fixed.get(i).copied().unwrap_or(false)
     }
 
-    /// The results of the call if they depend on nothing but these operands: those of an earlier run with the same ones,
-    /// or what `compute` returns.
+    /// The results of the call if they depend on nothing but these operands: those of an earlier run with the same
+    /// operands, or those that `compute` returns.
     pub fn results<E>(
         &self,
         operands: &[Operand<'_>],
@@ -103,7 +103,7 @@ impl Kept {
         Ok(results)
     }
 
-    /// What `make` makes of `value`, operand `i` of the call.
+    /// The result of `make` for `value`, operand `i` of the call.
     pub(super) fn prepared<T>(&self, i: usize, value: &Tensor, make: impl FnOnce() -> T) -> Arc<T>
     where
         T: Send + Sync + 'static,
@@ -128,7 +128,7 @@ impl Kept {
         result
     }
 
-    /// What inference finds out about the call.
+    /// The result of inference for the call.
     pub(super) fn inferred(
         &self,
         def: &'static OpDef,

@@ -9,7 +9,7 @@ use super::window::Window;
 /// The distance of rows of lanes: those of the widest panel, and one vector that may be written after them.
 pub(super) const PITCH: usize = 32 + 16;
 
-/// Elements of a row of the image that are read for the tiles of one vector.
+/// The number of elements of an image row that are read for the tiles of one vector.
 const LINE: usize = 96;
 
 /// The tiles of an image.
@@ -67,7 +67,7 @@ impl Tiles<'_> {
         }
     }
 
-    /// The row of the image, counted from the padding, or of the result, that row `row` of the tiles in row `down` is.
+    /// The row of the image, counted from the padding, or of the result, for row `row` of the tiles in row `down`.
     pub(super) fn line(&self, down: usize, row: usize) -> usize {
         (down % self.each * self.size + row) * self.window.dilation[1] + down / self.each
     }

@@ -1,4 +1,4 @@
-//! Functions of one `f32` without branches or calls, so that loops over them can be vectorized.
+//! Functions of one `f32` without branches or calls, so that loops that use them can be vectorized.
 //!
 //! The bounds in ULP are tested against double precision over the whole range of `f32`. All functions use plain
 //! multiplication and addition, so the results are the same on every machine.

@@ -120,7 +120,8 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     done(&shape, out)
 }
 
-/// Left matrices of at most so many rows are multiplied without packing: each element of the right matrix is read once.
+/// Left matrices of at most this many rows are multiplied without packing: each element of the right matrix is read
+/// once.
 const FEW: usize = 3;
 
 /// Rows of the right matrix that are added together.
@@ -190,13 +191,13 @@ impl NullaryFnOnce for OneRow<'_> {
     }
 }
 
-/// True if the right matrix is the same in every run, so that it is packed once, and the product is none of a vector,
+/// True if the right matrix is the same in every run, so that it is packed once, and the product is not with a vector,
 /// which reads each element of the matrix once.
 fn is_worth_packing(call: &Call<'_>, m: usize, n: usize, k: usize) -> bool {
     call.is_fixed(1) && m >= 4 && n > 0 && k > 0
 }
 
-/// Where the matrix of each position of `batch` starts in an operand whose own batch dimensions broadcast to it.
+/// The offset of the matrix for each position of `batch` in an operand whose batch dimensions broadcast to it.
 pub(super) fn batch_starts(batch: &[usize], own: &[usize], size: usize) -> Vec<usize> {
     let mut starts = vec![0];
     let missing = batch.len() - own.len();

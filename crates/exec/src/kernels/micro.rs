@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-/// One tile of a result, and the panels of which it is the product.
+/// One tile of a result, and the panels whose product it is.
 #[derive(Clone, Copy)]
 pub(super) struct Tile {
     /// Rows of the tile, at most those of the micro-kernel.
@@ -19,13 +19,13 @@ pub(super) struct Tile {
     pub(super) left: *const f32,
     /// The right panel: `depth` rows, each of as many elements as the micro-kernel has columns.
     pub(super) right: *const f32,
-    /// Where each row of the right panel is; null if they are contiguous.
+    /// The offset of each row of the right panel; null if they are contiguous.
     pub(super) places: *const usize,
     /// The first element of the result.
     pub(super) out: *mut f32,
     /// The distance of its rows.
     pub(super) stride: usize,
-    /// What the sums start with, one number for each row; null if they start with the elements of the result.
+    /// The initial values of the sums, one for each row; null if they start with the elements of the result.
     pub(super) start: *const f32,
     /// Added to the sums, with rows at the same distance as those of the result; may be null.
     pub(super) add: *const f32,
@@ -148,7 +148,7 @@ impl Micro {
     }
 }
 
-/// Fetches what is at a place into the caches, if that is somewhere in memory.
+/// Prefetches an address into the caches, if it is somewhere in memory.
 #[inline(always)]
 pub(super) fn fetch(place: *const f32) {
     #[cfg(target_arch = "x86_64")]

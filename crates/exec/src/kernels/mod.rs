@@ -1,7 +1,7 @@
 //! Fast implementations of operators, each tested against the reference semantics.
 //!
-//! A kernel computes what the operator's definition says; it may reassociate sums, and it may decline a call, which is
-//! then computed by the reference semantics. The `unsafe` code of this crate is here, each block with a justification.
+//! A kernel computes an operator as it is defined, but may reassociate sums; it may decline a call, which the reference
+//! semantics then compute. The `unsafe` code of this crate is here, each block with a justification.
 //!
 //! Loops over `f32` are compiled for several instruction sets, one of which is chosen at run time. They use no fused
 //! multiply-add, so elementwise results are the same on every machine.
@@ -75,7 +75,7 @@ use tautomer_tensor::{DType, Tensor};
 pub enum Value {
     /// A tensor.
     Tensor(Tensor),
-    /// Elements that are where the plan of the run has the result with this index.
+    /// Elements at the place that the plan of the run gives to the result with this index.
     Placed(usize),
 }
 
@@ -103,7 +103,7 @@ pub struct Kernel {
     pub dtype: Option<DType>,
     /// True if the result is a view of the elements of the first operand.
     pub view: bool,
-    /// True if the kernel can write its result to the place of an operand of the same type and size.
+    /// True if the kernel can write its result over an operand of the same type and size.
     pub in_place: bool,
     /// The implementation.
     pub run: KernelFn,
@@ -120,7 +120,7 @@ impl Kernel {
         }
     }
 
-    /// Of `f32`, and able to write its result over an operand.
+    /// A kernel for `f32` that can write its result over an operand.
     const fn over(op: &'static str, run: KernelFn) -> Kernel {
         Kernel {
             in_place: true,
@@ -255,8 +255,8 @@ pub fn is_in_place(op: &str, dtype: DType) -> bool {
     first.is_some_and(|kernel| kernel.in_place && kernel.dtype == Some(dtype))
 }
 
-/// For each result of a call, the first element of the first operand that it shows, if its elements follow each other
-/// there.
+/// For each result of a call, the first element of the first operand that it is a view of, if its elements are
+/// contiguous there.
 pub fn shown(def: &'static OpDef, operands: &[Operand<'_>], attrs: &[AttrValue]) -> Option<Vec<Option<usize>>> {
     def.moves()?;
     movement::shown(&Call::new(def, operands, attrs, Context::default()).ok()?)

@@ -48,13 +48,14 @@ pub(super) fn moved(call: &Call<'_>) -> Done {
     Ok(Some(results))
 }
 
-/// What the shapes and attributes of a call say about how it moves elements.
+/// How a call moves elements, according to its shapes and attributes.
 struct Moves {
     maps: Vec<Map>,
-    /// Of the results.
+    /// The shapes of the results.
     shapes: Vec<Extents>,
     operands: Vec<Option<Vec<usize>>>,
-    /// For each result, where its elements are among those of the first operand in row-major order, if the map is linear.
+    /// For each result, the layout of its elements among those of the first operand in row-major order, if the map is
+    /// linear.
     seen: Vec<Option<Layout>>,
 }
 
@@ -80,8 +81,8 @@ impl Moves {
     }
 }
 
-/// For each result of a call that moves elements, the first element of the first operand that it shows, if its elements
-/// follow each other there.
+/// For each result of a call that moves elements, the first element of the first operand that it is a view of, if its
+/// elements are contiguous there.
 pub(super) fn shown(call: &Call<'_>) -> Option<Vec<Option<usize>>> {
     let moves = Moves::of(call, call.def.moves()?)?;
     let start = |layout: &Option<Layout>| layout.as_ref().filter(|l| l.is_contiguous()).map(Layout::start);
@@ -182,7 +183,7 @@ pub(super) fn shared<T: Element>(array: &Nd<T>, shape: &[usize]) -> Result<Optio
     }
 }
 
-/// The places of the elements of a result of that shape, among `len` elements of an operand that has the layout `from`.
+/// The layout of the elements of a result of that shape, among `len` elements of an operand that has the layout `from`.
 fn through(from: &Layout, linear: &Linear, shape: &[usize], len: usize) -> Option<Layout> {
     if linear.operand != 0 || linear.axes.len() != from.rank() {
         return None;

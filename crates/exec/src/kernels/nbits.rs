@@ -1,7 +1,8 @@
 //! Products with weights of 4 or 8 bits in blocks, which are read as they are stored.
 //!
-//! A few rows are multiplied with the digits of the weights, and the sum of a block with its scale: what is read of memory
-//! is the stored weights. More rows are multiplied with panels of weights that are made numbers as they are packed.
+//! If there are few rows, they are multiplied with the digits of the weights, and the sum of a block with its scale:
+//! only the stored weights are read from memory. If there are more rows, the weights are converted to numbers as they
+//! are packed into panels.
 #![allow(unsafe_code, reason = "digits are made numbers by vector instructions")]
 
 use std::borrow::Cow;
@@ -50,7 +51,7 @@ impl Weights<'_> {
         if self.bits == 8 { 128.0 } else { 8.0 }
     }
 
-    /// Bytes of a column.
+    /// The number of bytes in a column.
     fn column_size(&self) -> usize {
         self.blocks * self.block * self.bits / 8
     }
@@ -285,7 +286,7 @@ fn one_row(weights: &Weights<'_>, a: &[f32], out: &mut [f32], threads: usize) {
     });
 }
 
-/// What zero points take from the product of a column.
+/// The amount that zero points subtract from the product of a column.
 struct Zeros<'a> {
     zeros: &'a [f32],
     scales: &'a [f32],
@@ -317,7 +318,8 @@ const GROUP: usize = 128;
 /// Computes products of a row with columns.
 #[derive(Clone, Copy)]
 struct Columns {
-    /// Elements of a group are in the order of the digits of words: all first ones, all second ones.
+    /// Elements of a group are in the order of the digits of words: all first digits, then all second digits, and so
+    /// on.
     is_permuted: bool,
     /// # Safety
     /// The machine has the instructions; the row has whole groups, in the order that `is_permuted` says.
@@ -353,7 +355,7 @@ impl Columns {
 }
 
 /// # Safety
-/// None but that the row is in its own order.
+/// No requirement except that the row is in its original order.
 unsafe fn portable(weights: &Weights<'_>, row: &Row, column: usize, out: &mut [f32]) {
     let mut digits = [0.0; GROUP];
     for (j, out) in out.iter_mut().enumerate() {
@@ -385,7 +387,7 @@ mod avx512 {
     use super::{COLUMNS, GROUP, Row, Weights};
 
     /// # Safety
-    /// As for [`super::Columns`].
+    /// Same as for [`super::Columns`].
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn four_bits(weights: &Weights<'_>, row: &Row, column: usize, out: &mut [f32]) {
         let size = weights.column_size();
@@ -430,7 +432,7 @@ mod avx512 {
     }
 
     /// # Safety
-    /// As for [`super::Columns`].
+    /// Same as for [`super::Columns`].
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn eight_bits(weights: &Weights<'_>, row: &Row, column: usize, out: &mut [f32]) {
         let size = weights.column_size();

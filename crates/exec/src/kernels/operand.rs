@@ -1,4 +1,4 @@
-//! Operands of calls: tensors, and values at places in the memory of a run.
+//! Operands of calls: tensors, and values in the memory of a run.
 
 use std::ops::Range;
 
@@ -26,10 +26,10 @@ macro_rules! of_plain {
 
 pub(super) use of_plain;
 
-/// The extents of a value, outermost first.
+/// The dimensions of a value, outermost first.
 pub type Extents = SmallVec<[usize; 6]>;
 
-/// Where the elements of a value are, in row-major order.
+/// The bytes at which the elements of a value are, in row-major order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The element type; one of those that [`is_plain`] names.
@@ -55,7 +55,7 @@ impl Place {
         self.region == other.region && a.start < b.end && b.start < a.end
     }
 
-    /// How many elements it has.
+    /// Its number of elements.
     pub(super) fn len(&self) -> usize {
         self.shape.iter().product()
     }
@@ -71,7 +71,7 @@ impl Place {
         }
     }
 
-    /// A place for the same type elsewhere.
+    /// A place for the same type at another position.
     pub fn at(&self, region: usize, start: usize) -> Place {
         Place {
             region,

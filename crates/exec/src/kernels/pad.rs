@@ -98,7 +98,7 @@ fn surround<T: Element>(from: &[T], shape: &[usize], pads: &[(usize, usize)], va
     fill(*after, out);
 }
 
-/// The place that a place outside of `n` elements repeats if they are reflected once.
+/// The position that a position outside of `n` elements repeats if they are reflected once.
 fn reflected(at: isize, n: usize) -> Option<usize> {
     let (at, last) = (at.unsigned_abs(), n - 1);
     let place = if at > last { (2 * last).checked_sub(at)? } else { at };

@@ -19,8 +19,8 @@ use super::micro::{Micro, Tile};
 /// The elements of the inner dimension that one pass covers.
 const DEPTH: usize = 256;
 
-/// Elements of right panels that are multiplied one after the other: they stay in a first-level cache of 32 KiB or
-/// more with a left panel beside them.
+/// Elements of right panels that are multiplied one after the other: they stay in a first-level cache of 32 KiB or more
+/// together with a left panel.
 const GROUP: usize = 8192;
 
 /// Panels of a group.
@@ -69,7 +69,7 @@ impl Left {
         left
     }
 
-    /// Packs a matrix of which `rows` rows are given as contiguous columns.
+    /// Packs a matrix whose `rows` rows are given as contiguous columns.
     pub(super) fn of_columns(micro: Micro, matrix: &[f32], rows: usize) -> Left {
         let inner = matrix.len() / rows.max(1);
         let mut left = Left {
@@ -130,9 +130,10 @@ fn pack_rows(matrix: &[f32], distance: usize, rows: usize, out: &mut [f32]) {
     }
 }
 
-/// A right matrix, which is packed while it is multiplied unless its panels are there.
+/// A right matrix, which is packed while it is multiplied unless its panels exist already.
 pub(super) trait Right: Sync {
-    /// How many columns from `column` on are best multiplied together, at most `most`, if they are read so many `times`.
+    /// The number of columns from `column` on that are best multiplied together, at most `most`, if they are read
+    /// `times` times.
     fn width(&self, _times: usize, _column: usize, most: usize) -> usize {
         most
     }
@@ -142,8 +143,8 @@ pub(super) trait Right: Sync {
         None
     }
 
-    /// Rows `first..first + depth` of columns `column..column + count` where they are, with `width` elements each of which
-    /// those after `count` are arbitrary; `None` if it is better to pack them, as they are read so many `times`.
+    /// Rows `first..first + depth` of columns `column..column + count` in place, with `width` elements each, of which
+    /// those after `count` are arbitrary; `None` if it is better to pack them, given that they are read `times` times.
     fn in_place(
         &self,
         _times: usize,
@@ -184,10 +185,10 @@ impl<'a> Placed<'a> {
     }
 }
 
-/// Where the rows of a matrix are.
+/// The offsets of the rows of a matrix.
 pub(super) struct Places {
     rows: Vec<usize>,
-    /// Where the last one is.
+    /// The largest offset.
     last: usize,
 }
 
@@ -261,7 +262,7 @@ impl Right for Panels {
     }
 }
 
-/// What the sums start with.
+/// The initial values of the sums.
 #[derive(Clone, Copy)]
 pub(super) enum Start<'a> {
     /// Zero.
@@ -272,10 +273,10 @@ pub(super) enum Start<'a> {
     Result,
 }
 
-/// What the sums start with, and the limits of the results.
+/// The initial values of the sums, an addition, and the limits of the results.
 #[derive(Clone, Copy)]
 pub(super) struct Finish<'a> {
-    /// What the sums start with.
+    /// The initial values of the sums.
     pub(super) start: Start<'a>,
     /// Added to the sums: a matrix like the result.
     pub(super) add: Option<&'a [f32]>,
@@ -296,7 +297,8 @@ impl<'a> Finish<'a> {
         }
     }
 
-    /// With what a call does to its result; `elements` are those of the result that the product is.
+    /// Adds the addition and limits that a call applies to its result; `elements` are the elements of the result that
+    /// this product computes.
     pub(super) fn with(self, finished: Finished<'a>, elements: Range<usize>) -> Finish<'a> {
         Finish {
             add: finished.add.map(|add| &add[elements]),
@@ -362,7 +364,7 @@ pub(super) fn product<R: Right>(
 struct Task<'a, R> {
     left: &'a Left,
     right: &'a R,
-    /// What the sum of each row starts with.
+    /// The initial value of the sum of each row.
     starts: &'a [f32],
     finish: Finish<'a>,
     out: *mut f32,
@@ -407,7 +409,7 @@ impl<R: Right> Task<'_, R> {
     /// Adds one pass over the inner dimension to these columns of the result.
     ///
     /// # Safety
-    /// As for [`Task::run`].
+    /// Same as for [`Task::run`].
     unsafe fn pass(&self, pass: usize, range: Range<usize>, packed: &mut Vec<f32>) {
         let columns = self.left.micro.columns;
         let panels = self.left.panels();
@@ -487,7 +489,7 @@ impl<R: Right> Task<'_, R> {
 #[derive(Clone, Copy, Default)]
 struct Panel<'a> {
     elements: &'a [f32],
-    /// Where its rows are, unless they are contiguous.
+    /// The offsets of its rows, unless they are contiguous.
     places: Option<&'a [usize]>,
 }
 

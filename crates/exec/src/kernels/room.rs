@@ -9,8 +9,8 @@ use tautomer_tensor::Element;
 
 /// Elements of a result.
 ///
-/// It is used like a vector. One that was lent from the memory of a run stays there as long as it has no more elements than
-/// fit; a longer one continues in a vector.
+/// It is used like a vector. Room that is lent from the memory of a run is used as long as the elements fit; if there
+/// are more, they move to a vector.
 #[derive(Debug)]
 pub struct Room<'a, T> {
     kind: Kind<'a, T>,
@@ -29,7 +29,7 @@ pub(super) struct Lent<'a, T> {
     len: usize,
     capacity: usize,
     place: &'a Place,
-    /// Which result of the call this is.
+    /// The index of this result of the call.
     index: usize,
 }
 
@@ -53,7 +53,7 @@ impl<'a, T> Lent<'a, T> {
         }
     }
 
-    /// Where it is, and which result of the call.
+    /// Its place, and the index of the result.
     pub(super) fn place(&self) -> (&'a Place, usize) {
         (self.place, self.index)
     }

@@ -19,15 +19,15 @@ use tautomer_tensor::{DType, Element};
 /// A list with an entry for each operand or result of a loop; usual ones are not allocated.
 pub(crate) type Each<T> = SmallVec<[T; 16]>;
 
-/// What a loop reads and writes.
+/// The memory that a loop reads and writes.
 pub(crate) struct Rows<'a> {
     given: Each<Given<'a>>,
     made: Each<Made<'a>>,
 }
 
 impl<'a> Rows<'a> {
-    /// The elements of operands in row-major order, and room for results of `n` elements: in the places of those that have
-    /// one of as many elements. `None` if an operand cannot be read.
+    /// The elements of operands in row-major order, and room for results of `n` elements: at the place of a result if
+    /// it has one with as many elements. `None` if an operand cannot be read.
     pub(crate) fn new(
         operands: &[Operand<'a>],
         dtypes: &[DType],

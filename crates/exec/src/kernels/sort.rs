@@ -300,7 +300,7 @@ fn filled<T: Clone + Default>(n: usize) -> Vec<T> {
 
 /// The first row of each run of equal rows; if requested, the run of each row and the lengths of the runs.
 ///
-/// Runs are counted first, so that no more memory is allocated than is filled: new pages cost more than a second pass.
+/// Runs are counted first, so that no more memory is allocated than filled: new pages cost more than a second pass.
 fn runs<T: Keyed>(rows: &[T], n: usize, length: usize, (inverse, counts): (bool, bool)) -> Distinct<T> {
     let row = |i: usize| &rows[i * length..][..length];
     let kept = match length {

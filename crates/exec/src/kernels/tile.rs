@@ -88,7 +88,7 @@ impl Word for u64 {
 /// Copies a tile word by word.
 ///
 /// # Safety
-/// As for [`Word::tile`].
+/// Same as for [`Word::tile`].
 unsafe fn plain<W: Word>(source: *const W, out: *mut W, rows: Axis, columns: &[isize]) {
     for i in 0..rows.n as isize {
         for (j, column) in columns.iter().enumerate() {

@@ -30,7 +30,7 @@ pub(super) fn of_window(size: usize, [a, b, c]: [f64; 3]) -> [f64; 6] {
 pub(super) struct Transform<'a, const SIDE: usize> {
     pub(super) rows: &'a [f32],
     pub(super) width: usize,
-    /// Where the first row is written; this thread may write all of them.
+    /// The address of the first row; this thread may write all rows.
     pub(super) out: *mut f32,
     /// The distance of the rows that are written.
     pub(super) step: usize,
@@ -95,13 +95,13 @@ fn of_tile<S: Simd, const SIDE: usize>(simd: S, d: [S::f32s; SIDE]) -> [S::f32s;
     out
 }
 
-/// Transforms sums back into `SIZE` by `SIZE` results, in `lines` with the tiles beside each other; false if one is not
-/// finite.
+/// Transforms sums back into `SIZE` by `SIZE` results, in `lines` with the tiles next to each other; false if one is
+/// not finite.
 pub(super) struct Back<'a, const SIDE: usize, const SIZE: usize> {
     pub(super) sums: &'a [f32],
     pub(super) step: usize,
     pub(super) width: usize,
-    /// What is added.
+    /// The values to add.
     pub(super) start: f32,
     pub(super) lines: &'a mut [f32],
 }

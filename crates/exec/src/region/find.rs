@@ -78,7 +78,7 @@ fn last_uses(plan: &Plan) -> Vec<usize> {
 }
 
 /// Whether a region takes less time than its steps, as far as the plan shows: not if it is one step whose kernel can
-/// write over its operand, and not if its rows are known to be few.
+/// write over its operand, and not if it is known to have few rows.
 fn is_worthwhile(plan: &Plan, region: &Region) -> bool {
     let first = &plan.steps[region.first];
     let dtype = tensor(plan, first.results[0]).map(|ty| ty.dtype);

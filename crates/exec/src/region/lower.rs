@@ -37,7 +37,7 @@ fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
 }
 
-/// Whether a loop computes a step: by its operator, its attributes, and the types in the plan.
+/// Whether a loop can compute a step, according to its operator, its attributes, and the types in the plan.
 pub(super) fn is_elementwise(plan: &Plan, def: &'static OpDef, step: &Step) -> bool {
     let [result] = step.results[..] else { return false };
     let is_known = |slot: SlotId| {

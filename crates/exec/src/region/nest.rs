@@ -24,7 +24,7 @@ impl Nest {
     }
 }
 
-/// Dimensions of a result and of what is broadcast to it, with as few as possible: neighbours are joined where every
+/// The dimensions of a result and of the operands broadcast to it, as few as possible: neighbours are joined if every
 /// operand moves through both as through one. `None` if the shapes do not fit.
 pub(super) fn nest(shape: &[usize], operands: &[&[usize]]) -> Option<Nest> {
     let mut next: Each<usize> = smallvec![1; operands.len()];
@@ -92,7 +92,7 @@ pub(super) fn broadcast(shapes: &[&[usize]]) -> Option<Extents> {
     Some(out)
 }
 
-/// The next place of the outer dimensions.
+/// The next position along the outer dimensions.
 pub(super) fn advance(at: &mut [usize], sizes: &[usize], strides: &[Each<usize>], offsets: &mut [usize]) {
     for dim in (0..sizes.len()).rev() {
         at[dim] += 1;

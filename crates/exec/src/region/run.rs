@@ -31,8 +31,9 @@ impl Ready {
         }
     }
 
-    /// The values of the region that others need, or `None` if its steps are to be computed one by one: if operands
-    /// have other types than the plan says, or rows are few. A value that has a place in `memory` is written there.
+    /// The values of the region that other steps need, or `None` if its steps have to be computed one by one, because
+    /// operands have other types than in the plan, or there are few rows. A value that has a place in `memory` is
+    /// written there.
     pub(crate) fn run<'a>(
         &self,
         plan: &Plan,

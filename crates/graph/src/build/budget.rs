@@ -1,4 +1,4 @@
-//! Limits on what is built from a text, since an expression written once may be evaluated very often.
+//! Limits on the size of what a text builds, since an expression written once may be evaluated very often.
 
 use crate::program::BuildOptions;
 use crate::term::MAX_TERM_STEPS;

@@ -1,9 +1,9 @@
 //! Values made only of literals, whose element type is decided by a later use.
 //!
-//! A literal without a suffix has no element type of its own, and neither has a call of such literals whose result has
-//! the type of its operands: `2 + 3`, `sqrt(2)`, `where(c, 1, 2)`. Such a call is kept as an [`Open`] until a use
-//! requires a type, which is passed down to the literals, or until no further use can require one, and the default is
-//! taken. The requirements of operators come from their type inference, so no operator is listed here.
+//! A literal without a suffix has no element type, and neither has a call of such literals whose result has the type of
+//! its operands: `2 + 3`, `sqrt(2)`, `where(c, 1, 2)`. Such a call is kept as an [`Open`] until a use requires a type,
+//! which is passed down to the literals, or until no further use can require one, and the default is taken. The
+//! requirements of operators come from their type inference, so no operator is listed here.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -15,7 +15,7 @@ use crate::build::Builder;
 use crate::sink::Sink;
 use crate::term::{self, Term};
 
-/// What is kept with an operator that has a declaration.
+/// The data kept with an operator that has a declaration.
 pub(crate) fn code_of(def: &OpDef) -> Option<&'static Code> {
     match def.declared {
         Some(declared) => {

@@ -118,7 +118,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What Rust knows about an operator is known of those of the table alone.
+    /// Only operators of the table may have laws, which are facts in Rust about an operator.
     fn no_laws(&mut self) {
         let decl = self.decl;
         let first = decl.also.first().or(decl.laws.first().map(|law| &law.name));

@@ -38,7 +38,7 @@ pub(crate) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     }
 }
 
-/// Operations of a call: those of its body. Without a body, one for each element of the result.
+/// The operations of a call: those of its body, or one for each element of the result if it has none.
 pub(super) fn operations(call: &Infer<'_>, result: &Type) -> f64 {
     let Some(code) = code_of(call.def).filter(|code| code.function().is_some()) else {
         return tautomer_op::CostRule::Elementwise(1.0).apply(call, result).flops;
@@ -145,7 +145,7 @@ fn operands_fit(call: &Infer<'_>, code: &Code) -> Result<Symbols, OpError> {
     Ok(symbols)
 }
 
-/// True unless the type is known not to be as declared; symbols that have no value yet get one.
+/// True unless the type is known to differ from the declared one; symbols that have no value yet get one.
 fn fits(ast: &Ast, declared: &TypeExpr, actual: &Type, symbols: &mut Symbols) -> bool {
     match (&declared.kind, actual) {
         (TypeKind::Tuple(items), Type::Tuple(types)) => {

@@ -1,4 +1,5 @@
-//! Operators declared in files: from a declaration to a definition like those of the table, with every problem told.
+//! Operators declared in files: turns a declaration into a definition like those of the table, and reports every
+//! problem.
 //!
 //! Definitions live as long as the program, as the rows of the table do, and equal declarations share one. Names are
 //! not global: a text has a [`Scope`] of the operators it may mention.
@@ -19,7 +20,7 @@ pub(crate) use body::{bind_operands, code_of};
 use check::Checked;
 pub(crate) use infer::infer as type_of_body;
 
-/// What is kept with the definition of a declared operator.
+/// The data kept with the definition of a declared operator.
 pub(crate) struct Code {
     /// The declaration, without documentation.
     pub(crate) decl: OperatorDecl,
@@ -165,7 +166,8 @@ pub fn declaration(def: &OpDef) -> Option<&'static OperatorDecl> {
     code_of(def).map(|code| &code.decl)
 }
 
-/// The canonical form of a declaration and the definitions that it refers to: what makes two declarations the same.
+/// The canonical form of a declaration and the definitions that it refers to: two declarations are the same if these
+/// are.
 type Key = (String, Vec<usize>);
 
 /// The one definition of a declaration.

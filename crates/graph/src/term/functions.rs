@@ -4,14 +4,14 @@ use super::{Evaluator, Identity, Result, Term, TermError, float, from_tensor, ki
 use tautomer_diag::Span;
 use tautomer_tensor::{Dim, Shape, Tensor, Type};
 
-/// A function of attribute expressions and conditions, with what checks and proofs have to know of it.
+/// A function of attribute expressions and conditions, with the facts that checks and proofs need about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TermFunction {
     /// Its name.
     pub name: &'static str,
     /// The kind of its result.
     pub result: ResultKind,
-    /// What of its operands it depends on.
+    /// The part of its operands that it depends on.
     pub reads: Reads,
 }
 
@@ -28,16 +28,16 @@ pub enum ResultKind {
     Open,
 }
 
-/// What of its operands a function depends on.
+/// The part of its operands that a function depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reads {
     /// Numbers, and lists of any length in which each element counts alike.
     Numbers,
-    /// Ranks: the length of lists, or the places in them.
+    /// Ranks: the length of lists, or positions in them.
     Ranks,
     /// The elements of a constant tensor.
     Elements,
-    /// Whether an operand or attribute is there.
+    /// Whether an operand or attribute is present.
     Presence,
 }
 

@@ -50,7 +50,7 @@ pub enum Term<V> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OpenId(pub(crate) u32);
 
-/// What identifies a value of a graph.
+/// The identity of a value in a graph.
 pub trait Identity: Clone + PartialEq + std::fmt::Debug {}
 
 impl<V: Clone + PartialEq + std::fmt::Debug> Identity for V {}
@@ -122,7 +122,7 @@ pub fn eval<S: Scope>(ast: &Ast, id: ExprId, scope: &S) -> Result<S::V> {
 /// Evaluates the attribute expression `id` in at most `steps` steps, and subtracts those used from `steps`.
 ///
 /// # Errors
-/// As [`eval`].
+/// Same as for [`eval`].
 pub(crate) fn eval_within<S: Scope>(ast: &Ast, id: ExprId, scope: &S, steps: &mut usize) -> Result<S::V> {
     let mut evaluator = Evaluator {
         ast,
@@ -139,7 +139,7 @@ pub(crate) fn eval_within<S: Scope>(ast: &Ast, id: ExprId, scope: &S, steps: &mu
 /// Evaluates a condition.
 ///
 /// # Errors
-/// As `eval`, and if the value is not a boolean.
+/// Same as for `eval`; also if the value is not a boolean.
 pub fn condition<S: Scope>(ast: &Ast, id: ExprId, scope: &S) -> std::result::Result<bool, TermError> {
     condition_within(ast, id, scope, &mut MAX_TERM_STEPS.clone())
 }
@@ -147,7 +147,7 @@ pub fn condition<S: Scope>(ast: &Ast, id: ExprId, scope: &S) -> std::result::Res
 /// Evaluates a condition in at most `steps` steps, and subtracts those used from `steps`.
 ///
 /// # Errors
-/// As [`condition`].
+/// Same as for [`condition`].
 pub(crate) fn condition_within<S: Scope>(
     ast: &Ast,
     id: ExprId,
@@ -216,9 +216,9 @@ impl<V: Identity> Evaluator<'_, V> {
 pub struct TermError {
     /// The location.
     pub span: Span,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do.
+    /// Help on what to do.
     pub help: Option<String>,
     /// True if the expression is valid but needs an unknown dimension or value.
     pub unknown: bool,

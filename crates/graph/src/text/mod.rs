@@ -1,6 +1,6 @@
 //! From graphs to syntax trees: the text of the result parses to the same graph.
 //!
-//! Values used more than once are named by a `let`, which preserves sharing; other values are written in place while
+//! Values used more than once are named by a `let`, which preserves sharing; other values are written inline as long as
 //! they remain readable.
 
 mod calls;
@@ -151,7 +151,7 @@ enum Written {
     Name(Arc<str>),
     /// `@0`
     Positional(u32),
-    /// In place, once.
+    /// Inline, once.
     Inline { expr: ExprId, depth: u32, parts: u32 },
 }
 

@@ -33,9 +33,9 @@ pub struct ColumnDecl {
 pub struct ColumnType {
     /// The word before the brackets.
     pub name: Ident,
-    /// What the brackets contain; strings without their quotes.
+    /// The contents of the brackets; strings without their quotes.
     pub args: Vec<Ident>,
-    /// The span of all of it.
+    /// The span of the whole type.
     pub span: Span,
 }
 

@@ -1,6 +1,6 @@
-//! Syntax trees as bytes: what is parsed while the tool is built need not be parsed each time it starts.
+//! Syntax trees as bytes: files that are parsed when the tool is built need not be parsed each time it starts.
 //!
-//! The bytes are read by the build that wrote them; they are no format of files.
+//! Only the build that wrote the bytes reads them; they are not a file format.
 
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ impl RuleFile {
     /// ```
     ///
     /// # Errors
-    /// What the serializer reports; it has no reason to refuse a tree.
+    /// If the serializer fails; it has no reason to refuse a tree.
     pub fn to_bytes(&self) -> Result<Vec<u8>, postcard::Error> {
         to_bytes(self)
     }
 
-    /// The tree that [`RuleFile::to_bytes`] of the same build has written, of the text in `source`.
+    /// The tree that [`RuleFile::to_bytes`] of the same build wrote for the text in `source`.
     ///
     /// # Errors
     /// The bytes are not those of a tree.
@@ -50,12 +50,12 @@ impl TargetFile {
     /// The tree without the text it was parsed from, in a compact form that [`TargetFile::from_bytes`] reads.
     ///
     /// # Errors
-    /// What the serializer reports; it has no reason to refuse a tree.
+    /// If the serializer fails; it has no reason to refuse a tree.
     pub fn to_bytes(&self) -> Result<Vec<u8>, postcard::Error> {
         to_bytes(self)
     }
 
-    /// The tree that [`TargetFile::to_bytes`] of the same build has written, of the text in `source`.
+    /// The tree that [`TargetFile::to_bytes`] of the same build wrote for the text in `source`.
     ///
     /// # Errors
     /// The bytes are not those of a tree.

@@ -67,7 +67,7 @@ pub struct OpaqueDecl {
 
 /// An operator declared in a file: `operator double(x) { x + x }`.
 ///
-/// Its expressions are in an arena of its own, so that a declaration can be kept apart from the file that it is in.
+/// Its expressions are in a separate arena, so that a declaration can be kept without the file that it is in.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OperatorDecl {
     /// The expressions of its body, defaults and conditions.
@@ -84,11 +84,11 @@ pub struct OperatorDecl {
     pub attrs: Vec<AttrDecl>,
     /// Its results, if the declaration lists them.
     pub results: Option<Vec<ResultDecl>>,
-    /// What it computes; without a body, it is a function of which nothing else is known.
+    /// The body; without one, the operator is a function about which nothing else is known.
     pub body: Option<Block>,
     /// `onnx "com.microsoft" Gelu 1`
     pub onnx: Option<OnnxClause>,
-    /// `where …`: what holds of every call.
+    /// `where …`: conditions that hold for every call.
     pub conditions: Vec<ExprId>,
     /// `traits elementwise, unary`
     pub traits: Vec<Ident>,
@@ -103,7 +103,7 @@ pub struct OperatorDecl {
 }
 
 impl PartialEq for OperatorDecl {
-    /// True for copies of one declaration.
+    /// True if both are copies of one declaration.
     fn eq(&self, other: &OperatorDecl) -> bool {
         Arc::ptr_eq(&self.ast, &other.ast)
     }
@@ -136,9 +136,9 @@ pub struct OperandDecl {
 /// A law of an operator that comes with the tool: `types = like_first`, `unpacks`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LawDecl {
-    /// What it says something about.
+    /// The property that it describes.
     pub name: Ident,
-    /// What it says, unless the name says it all.
+    /// Its value, unless the name says it all.
     pub value: Option<Ident>,
 }
 
@@ -210,7 +210,7 @@ pub struct CostClause {
 /// A comment that is not documentation of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Comment {
-    /// Where it stands, from the slashes to the end of the line.
+    /// Its span, from the slashes to the end of the line.
     pub span: Span,
     /// True if nothing precedes it on its line.
     pub own_line: bool,
@@ -339,7 +339,7 @@ pub struct OpBinder {
     pub span: Span,
 }
 
-/// What a variable of a rule may match.
+/// The class of values that a rule's variable may match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RuleClass {
     /// Any value.
@@ -357,7 +357,7 @@ pub struct RuleParam {
     pub name: Ident,
     /// The index of a family: `w[i]`.
     pub index: Option<Ident>,
-    /// What it may match.
+    /// The class of values that it may match.
     pub class: RuleClass,
     /// Its type; names in it are bound by the match.
     pub ty: Option<TypeExpr>,

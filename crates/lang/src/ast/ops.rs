@@ -89,7 +89,7 @@ impl BinaryOp {
         })
     }
 
-    /// The name of the operator that the symbol stands for between integers, where that is another one.
+    /// The name of the operator that the symbol stands for between integers, if that is a different one.
     pub const fn bitwise_operator(self) -> Option<&'static str> {
         Some(match self {
             BinaryOp::BitAnd => "bitwise_and",

@@ -1,4 +1,4 @@
-//! Targets: what a runtime can run.
+//! Targets: descriptions of what a runtime can run.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tautomer_diag::Span;
 
 use super::{Ast, Comment, ExprId, Ident};
 
-/// A file of targets.
+/// A target file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TargetFile {
     /// The expressions of all of them.
@@ -25,22 +25,22 @@ pub struct TargetDecl {
     pub doc: Option<String>,
     /// Its name.
     pub name: Ident,
-    /// What is said about it, in order.
+    /// Its clauses, in order.
     pub clauses: Vec<TargetClause>,
     /// Its span.
     pub span: Span,
 }
 
-/// One statement about a target.
+/// One clause of a target.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TargetClause {
-    /// What it says.
+    /// Its kind.
     pub kind: TargetClauseKind,
     /// Its span.
     pub span: Span,
 }
 
-/// The name of an operator, in quotes if it is that of a declared one.
+/// The name of an operator, in quotes if the operator is a declared one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpRef {
     /// The name.
@@ -49,7 +49,7 @@ pub struct OpRef {
     pub quoted: bool,
 }
 
-/// What a clause of a target says.
+/// The kinds of clauses.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum TargetClauseKind {
     /// `extends onnx` or `extends "mine.target"`: everything that another target says.
@@ -75,7 +75,7 @@ pub enum TargetClauseKind {
     Types {
         /// The element types.
         names: Vec<Ident>,
-        /// The operators meant; empty for all.
+        /// The operators it applies to; empty for all.
         operators: Vec<OpRef>,
     },
     /// `kernels onnxruntime`: a table of element types.
@@ -84,22 +84,22 @@ pub enum TargetClauseKind {
     Static,
     /// `where x.rank <= 4`
     Where {
-        /// What holds for every operand and result `x`, or for the operands and attributes of the operators meant.
+        /// A condition on every operand and result `x`, or on the operands and attributes of the given operators.
         conditions: Vec<ExprId>,
-        /// The operators meant; empty for all.
+        /// The operators it applies to; empty for all.
         operators: Vec<OpRef>,
     },
     /// `rules "built-in", "mine.rules"`
     Rules(Vec<Ident>),
     /// `machine launch = 2, gflops = 50`
     Machine(Vec<(Ident, f64)>),
-    /// `cost conv, gemm * 0.5`: relative to what they cost otherwise.
+    /// `cost conv, gemm * 0.5`: relative to their usual cost.
     Cost {
         /// The operators.
         operators: Vec<OpRef>,
         /// The factor.
         factor: f64,
-        /// Where it is written.
+        /// Its span.
         factor_span: Span,
     },
 }

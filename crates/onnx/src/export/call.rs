@@ -30,7 +30,7 @@ pub(super) struct Rendered {
     pub(super) op_type: &'static str,
     pub(super) args: Vec<Arg>,
     pub(super) attrs: Vec<AttributeProto>,
-    /// Whether ONNX Runtime has a kernel for it.
+    /// True if ONNX Runtime has a kernel for it.
     pub(super) has_kernel: bool,
 }
 
@@ -77,7 +77,7 @@ impl Call<'_> {
         Some(self.graph.ty(self.operand(at)?).as_tensor()?.dtype)
     }
 
-    /// True if the call has the same meaning in versions from before the operator got its present meaning.
+    /// True if the call has the same meaning in versions before the operator got its present meaning.
     fn means_the_same(&self, name: &str, opset: i64) -> bool {
         match name {
             "Softmax" | "LogSoftmax" | "Hardmax" => {
@@ -140,7 +140,7 @@ impl Call<'_> {
 /// is chosen, if possible.
 ///
 /// # Errors
-/// What the operator set lacks.
+/// The part that the operator set lacks.
 pub(super) fn render(
     graph: &Graph,
     def: &'static OpDef,

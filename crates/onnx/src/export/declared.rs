@@ -9,7 +9,7 @@ use super::known_calls;
 use crate::attr::from_value;
 use crate::proto::AttributeProto;
 
-/// The declared operators of a graph that models know under a name of their own, also in called functions.
+/// The declared operators of a graph that have a name in models, including those in called functions.
 fn foreign_calls(graph: &Graph) -> Vec<&'static OpDef> {
     let mut out: Vec<&'static OpDef> = Vec::new();
     for (_, def, attrs) in known_calls(graph) {

@@ -1,4 +1,4 @@
-//! Writes graphs: their inputs, outputs and names, and what is in them in order.
+//! Writes graphs: their inputs, outputs and names, and their nodes in order.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,7 @@ pub(super) struct Emitter<'g> {
     pub(super) graph: &'g Graph,
     pub(super) params: &'g Params,
     pub(super) info: &'g OnnxInfo,
-    /// Where to find symbolic dimensions outside of a nested graph.
+    /// The sources of symbolic dimensions outside of a nested graph.
     pub(super) outer: Outer,
     pub(super) opset: i64,
     pub(super) names: Names,
@@ -109,7 +109,7 @@ impl<'g> Emitter<'g> {
         }
     }
 
-    /// Writes a nested graph; only the first inputs are its own.
+    /// Writes a nested graph; only the first inputs belong to it.
     pub(super) fn body(&mut self, own: usize) -> Result<(), Diagnostics> {
         self.nested = true;
         self.captured = self.graph.inputs()[own..].iter().copied().collect();

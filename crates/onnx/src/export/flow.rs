@@ -41,7 +41,7 @@ pub(super) fn first_opset(graph: &Graph, v: VertexId, def: &OpDef) -> i64 {
     own.max(types.unwrap_or(0))
 }
 
-/// Where to find symbolic dimensions outside of a nested graph: an input and its axis.
+/// The sources of symbolic dimensions outside of a nested graph: an input and its axis.
 pub(super) type Outer = HashMap<Arc<str>, (String, i64)>;
 
 impl Emitter<'_> {
@@ -125,7 +125,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Where to find symbolic dimensions in nested graphs.
+    /// The sources of symbolic dimensions in nested graphs.
     fn outer_extents(&self) -> Outer {
         let mut found = self.outer.clone();
         for (dim, place) in self

@@ -41,7 +41,7 @@ pub struct Exported {
     pub notes: Diagnostics,
 }
 
-/// Exports a graph; `info` has the parts of the original model besides its computation.
+/// Exports a graph; `info` has the parts of the original model other than its computation.
 ///
 /// # Errors
 /// The graph has an operator or an element type that ONNX cannot express, or a parameter without a value.
@@ -138,7 +138,7 @@ fn renders(graph: &Graph, v: VertexId, def: &'static OpDef, attrs: &Attrs, opset
     Ok(rendered.has_kernel)
 }
 
-/// Restricts what rules may create to what can be written in an operator set.
+/// Restricts rules to calls that can be written in an operator set.
 ///
 /// A model that ONNX Runtime can run stays that way: no call is created for which it has no kernel. If it lacks kernels
 /// for the original model, that restriction does not apply.
@@ -158,7 +158,7 @@ pub enum Refusal {
 }
 
 impl Target {
-    /// For an operator set; `kernels` says that ONNX Runtime must have kernels for all calls.
+    /// A restriction for an operator set; with `kernels`, ONNX Runtime must also have kernels for all calls.
     pub fn at(opset: i64, kernels: bool) -> Target {
         Target { opset, kernels }
     }

@@ -30,7 +30,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Adds what computes a vertex.
+    /// Adds the nodes that compute a vertex.
     pub(super) fn vertex(&mut self, v: VertexId) -> Result<(), String> {
         let vertex = self.graph.vertex(v);
         let base = vertex.name.clone();

@@ -75,11 +75,11 @@ const MORE_RESULTS: &[(&str, &str, i64)] = &[
     ),
 ];
 
-/// Operators that are different ones in training, which their operands decide.
+/// Operators that become different ones in training, which their operands decide.
 const IN_TRAINING: &[(&str, &str, i64)] = &[("Dropout", "dropout_in_training", 12)];
 
-/// Operators that ONNX Runtime's optimizer writes into the default domain though ONNX has none of that name, with those
-/// of ONNX that mean the same.
+/// Operators that ONNX Runtime's optimizer writes into the default domain although ONNX has none of that name, with the
+/// ONNX operators that mean the same.
 const OF_ONNX_RUNTIME: &[(&str, &str)] = &[("SimplifiedLayerNormalization", "RMSNormalization")];
 
 /// Operators whose older versions have the same meaning or part of it, or can be converted to the table's form; with

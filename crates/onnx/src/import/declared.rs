@@ -9,8 +9,8 @@ use tautomer_graph::VertexId;
 use tautomer_op::{AttrValue, Op, OpDef, OpError};
 
 impl<'a> Importer<'a> {
-    /// The results of a node of a declared operator. `None` if nothing is declared that the node could be a call of;
-    /// a note says why if it is only almost one, and such a node is carried along unread.
+    /// The results of a node of a declared operator. `None` if the node is not a call of any declared operator; if it
+    /// almost is, a note says what is different, and the node is carried along unread.
     pub(super) fn declared_node(
         &mut self,
         node: &'a NodeProto,

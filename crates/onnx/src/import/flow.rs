@@ -20,7 +20,7 @@ const ROUNDS: usize = 4;
 
 type Results = Vec<Option<VertexId>>;
 
-/// A call under construction: its operator, its own operands, its attributes and its functions by name.
+/// A call under construction: its operator, its operands, its attributes and its functions by name.
 struct Call {
     op: &'static str,
     operands: Vec<VertexId>,
@@ -68,7 +68,7 @@ fn covers(a: &Type, b: &Type, free: &HashSet<Dim>) -> bool {
 
 impl<'a> Importer<'a> {
     /// The results of a node with nested graphs, or of one whose operands or results are not tensors; `None` if it is
-    /// no such node, or cannot be imported.
+    /// not such a node, or cannot be imported.
     pub(super) fn no_tensors(
         &mut self,
         node: &'a NodeProto,

@@ -57,15 +57,15 @@ pub fn import(model: ModelProto, folder: Option<&Path>) -> Result<Imported, Diag
     import_in(model, folder, &Scope::default())
 }
 
-/// As [`import`]; nodes of other domains whose operators `scope` declares become calls of these.
+/// Like [`import`], but nodes of other domains whose operators `scope` declares become calls of these operators.
 ///
 /// # Errors
-/// As [`import`].
+/// Same as for [`import`].
 pub fn import_in(model: ModelProto, folder: Option<&Path>, scope: &Scope) -> Result<Imported, Diagnostics> {
     import_sharing(model, folder, scope, Shared::default())
 }
 
-/// As [`import_in`]; messages that share the elements of tensors become these tensors.
+/// Like [`import_in`], but messages that share the elements of tensors become these tensors.
 pub(super) fn import_sharing(
     mut model: ModelProto,
     folder: Option<&Path>,

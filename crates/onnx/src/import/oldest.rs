@@ -5,7 +5,8 @@ use super::call::{Draft, Lowered};
 use tautomer_graph::VertexId;
 use tautomer_op::{AttrValue, OpError};
 
-/// Expands the second operand to the rank of the first: `axis` is where its own axes start, by default at the end.
+/// Expands the second operand to the rank of the first: its axes start at `axis`, by default so that they end with the
+/// last axis.
 pub(super) fn broadcast(importer: &mut Importer<'_>, mut draft: Draft) -> Result<Lowered, OpError> {
     let (axis, said) = (draft.int("axis"), draft.int("broadcast").unwrap_or(0) != 0);
     for name in ["axis", "broadcast"] {

@@ -1,8 +1,8 @@
 //! Nodes that are carried along unread.
 //!
-//! A node with nested graphs depends on the outer values that they refer to: these become additional operands after its
-//! own, so that nothing removes them. Two private attributes store the number of the node's own operands and the names
-//! of the others.
+//! A node with nested graphs depends on the outer values that they refer to: these become additional operands after the
+//! node's own, so that nothing removes them. Two private attributes store the number of the node's own operands and the
+//! names of the others.
 
 use std::path::Path;
 
@@ -102,7 +102,7 @@ fn load(tensor: &mut TensorProto, folder: Option<&Path>) -> Result<(), TensorErr
 }
 
 impl<'a> Importer<'a> {
-    /// A vertex that stands for the node without interpreting it.
+    /// A vertex that represents the node without interpreting it.
     pub(super) fn opaque(
         &mut self,
         node: &'a NodeProto,

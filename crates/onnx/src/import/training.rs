@@ -113,7 +113,7 @@ pub(super) fn bernoulli(importer: &mut Importer<'_>, draft: &Draft) -> Result<Lo
     Ok(make.values(vec![y]))
 }
 
-/// Normalizes each channel by its own mean and variance, and updates the running ones.
+/// Normalizes each channel by its mean and variance, and updates the running ones.
 pub(super) fn batch_normalization(
     importer: &mut Importer<'_>,
     draft: Draft,

@@ -1,7 +1,7 @@
 //! Element types of values that nothing declares, from the nodes that use them.
 //!
-//! The result of an unknown operator has some element type, and the nodes behind it tell which: a sum with an
-//! `f32` initializer has two `f32` operands. Without that type, known operators behind it could not be read either.
+//! The result of an unknown operator has some element type, and the nodes that use it show which: a sum with an `f32`
+//! initializer has two `f32` operands. Without that type, known operators that use it could not be read either.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use tautomer_tensor::DType;
 /// The maximum number of values of one element type that are followed.
 const MOST_VALUES: usize = 1000;
 
-/// The nodes that use or compute each value, as places in the graph.
+/// The nodes that use or compute each value, as positions in the graph.
 pub(super) type Users<'a> = HashMap<&'a str, Vec<usize>>;
 
 impl<'a> Importer<'a> {
@@ -89,7 +89,7 @@ fn plain_schema(node: &NodeProto, opset: i64) -> Option<&'static Schema> {
     schema(op_type, opset)
 }
 
-/// The names of operands and results, with what the signature says about them.
+/// The names of operands and results, with their entries in the signature.
 fn values<'n>(node: &'n NodeProto, schema: &'static Schema) -> Vec<(&'n str, &'static Formal)> {
     let outputs = node.output.iter().enumerate().filter_map(|(i, name)| {
         let formal = schema.outputs.get(i).or(schema.outputs.last().filter(|f| f.variadic))?;

@@ -183,7 +183,7 @@ pub struct NodeProto {
     pub device_configurations: Vec<NodeDeviceConfigurationProto>,
 }
 
-/// Which field of an [`AttributeProto`] holds the value.
+/// The field of an [`AttributeProto`] that holds the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum AttributeType {
@@ -231,7 +231,7 @@ pub struct AttributeProto {
     /// Documentation.
     #[prost(string, optional, tag = "13")]
     pub doc_string: Option<String>,
-    /// Which field below is in use.
+    /// The field below that is in use.
     #[prost(enumeration = "AttributeType", optional, tag = "20")]
     pub r#type: Option<i32>,
     /// A number.

@@ -65,7 +65,7 @@ pub enum DataType {
     Int2 = 26,
 }
 
-/// Where the elements of a tensor are.
+/// The location of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum DataLocation {
@@ -122,7 +122,7 @@ pub struct TensorProto {
     /// File, offset and length of elements stored elsewhere.
     #[prost(message, repeated, tag = "13")]
     pub external_data: Vec<StringStringEntryProto>,
-    /// Where the elements are.
+    /// The location of the elements.
     #[prost(enumeration = "DataLocation", optional, tag = "14")]
     pub data_location: Option<i32>,
     /// Elements of `DOUBLE` and `COMPLEX128`.
@@ -136,7 +136,7 @@ pub struct TensorProto {
     pub metadata_props: Vec<StringStringEntryProto>,
 }
 
-/// A tensor of which only the nonzero elements are stored.
+/// A tensor stored as its nonzero elements.
 #[derive(Clone, PartialEq, Message)]
 pub struct SparseTensorProto {
     /// The elements, a vector; its name is the name of the sparse tensor.

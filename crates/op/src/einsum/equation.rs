@@ -22,7 +22,7 @@ impl fmt::Display for Label {
     }
 }
 
-/// The axes of one operand or of the result: letters before and after an ellipsis.
+/// The axes of one operand or of the result: the letters before and after an ellipsis.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Term {
     before: Vec<char>,

@@ -1,4 +1,4 @@
-//! Values moved as their map says.
+//! Moves values according to their map.
 
 use std::borrow::Cow;
 
@@ -166,7 +166,7 @@ fn select<T: Clone>(
     shaped(shape, spots.iter().map(element).collect::<Result<Vec<T>, _>>()?)
 }
 
-/// The elements of a result of integers, each an expression over dimensions, if the elements it is made of are known.
+/// The elements of an integer result, each an expression over dimensions, if the elements it comes from are known.
 pub(crate) fn known(movement: Movement, call: &Infer<'_>, shape: &[usize]) -> Option<Vec<Dim>> {
     let filled = |attr: &AttrDef| match call.attr(attr.name) {
         AttrValue::None if call.is_dynamic(attr.name) => AttrValue::None,

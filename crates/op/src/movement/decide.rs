@@ -1,4 +1,4 @@
-//! What a map is made from, and the questions about sizes that its shape depends on.
+//! The input from which a map is made, and the questions about sizes that its shape depends on.
 
 use crate::infer::resolve_axis;
 use crate::{AttrValue, OpDef, OpError};
@@ -140,7 +140,7 @@ impl Decide for Known {
     }
 }
 
-/// What a map is made from.
+/// The input from which a map is made.
 pub struct Places<'a> {
     /// The operator.
     pub def: &'static OpDef,

@@ -96,7 +96,7 @@ impl Index {
         Index::Max(Box::new(self), Box::new(other))
     }
 
-    /// Calls `f` for the index and everything it is made of.
+    /// Calls `f` for the index and all its parts.
     pub fn visit(&self, f: &mut dyn FnMut(&Index)) {
         f(self);
         match self {
@@ -159,7 +159,7 @@ impl Index {
 /// The element of an integer operand at an index for each of its axes.
 pub(super) type Datum<'a> = &'a dyn Fn(usize, &[i64]) -> Result<i128, OpError>;
 
-/// Where an index is evaluated: all sizes are known there.
+/// The position at which an index is evaluated; all sizes are known.
 pub(super) struct Spotted<'a> {
     /// The index along each axis of the result.
     pub(super) position: &'a [usize],

@@ -1,4 +1,4 @@
-//! What operators that move elements have in common: one description of where each element of a result comes from.
+//! The description that all operators that move elements share: where each element of a result comes from.
 //!
 //! A row of the table gives a function that makes a [`Map`] for each result of a call, from the shapes of the operands
 //! and the attributes. Sizes in it are [`Dim`]s, so that the same map serves tensors of known sizes and proofs for all
@@ -25,7 +25,7 @@ use tautomer_tensor::Dim;
 /// Makes the map of each result of a call.
 pub type Movement = fn(&Places<'_>) -> Result<Vec<Map>, Halt>;
 
-/// Where the elements of a result come from.
+/// Says where the elements of a result come from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Map {
     /// The shape of the result.
@@ -35,7 +35,7 @@ pub struct Map {
     pub pieces: Vec<Piece>,
 }
 
-/// A part of a result whose elements come from one place.
+/// A part of a result whose elements have one source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Piece {
     /// The conditions on a position; all must hold.
@@ -92,7 +92,7 @@ pub struct Linear {
 }
 
 impl Map {
-    /// A result whose elements all come from one place.
+    /// A result whose elements all have one source.
     pub(crate) fn of(shape: Vec<Dim>, source: Source) -> Map {
         let piece = Piece {
             guards: Vec::new(),

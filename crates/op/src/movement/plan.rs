@@ -24,15 +24,15 @@ pub struct Part<'a> {
     pub operand: Option<usize>,
     /// The indices along each axis of the result, ascending.
     pub indices: Vec<Vec<usize>>,
-    /// What each of these indices adds to the row-major position in the operand.
+    /// The number that each of these indices adds to the row-major position in the operand.
     pub offsets: Vec<Vec<isize>>,
     /// The position in the operand before these are added.
     pub start: isize,
-    /// What does not depend on one axis alone.
+    /// The rest, which does not depend on one axis alone.
     rest: Rest<'a>,
 }
 
-/// What of a part has to be evaluated for each element.
+/// The rest of a part, which has to be evaluated for each element.
 #[derive(Debug, Default)]
 struct Rest<'a> {
     guards: Vec<&'a Guard>,
@@ -195,7 +195,7 @@ fn part<'a>(
 }
 
 impl<'a> Part<'a> {
-    /// True if the offsets of the indices add up to the position in the operand, so that nothing else has to be known.
+    /// True if the offsets of the indices add up to the position in the operand, so that nothing else is needed.
     pub fn is_plain(&self) -> bool {
         self.rest.guards.is_empty() && self.rest.indices.is_empty()
     }
@@ -324,7 +324,7 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// What has to be added to the offset at a position; `None` if a guard does not hold there.
+    /// The number to add to the offset at a position; `None` if a guard does not hold there.
     fn beside(&self, position: &[usize], shape: &[usize], datum: Datum<'_>) -> Result<Option<isize>, OpError> {
         for guard in &self.rest.guards {
             if !holds_at(guard, position, shape, datum)? {

@@ -1,4 +1,4 @@
-//! Maps as tables of indices, one for each group of axes that belong together: what a gather needs.
+//! Maps as tables of indices, one for each group of axes that belong together, as a gather needs them.
 
 use super::index::{Spotted, outside, size};
 use super::{Index, Map, Place, Source};
@@ -11,11 +11,11 @@ use tautomer_tensor::Dim;
 pub struct Reads {
     /// The operand.
     pub operand: usize,
-    /// Where in it.
+    /// The positions in it.
     pub places: ReadPlaces,
 }
 
-/// Where the elements of a result stand in an operand.
+/// The positions of a result's elements in an operand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadPlaces {
     /// For each element of the result, its position in row-major order.
@@ -24,7 +24,7 @@ pub enum ReadPlaces {
     Groups(Vec<Group>),
 }
 
-/// Axes of an operand whose indices depend on some axes of the result alone, on which no other axis of the operand
+/// Axes of an operand whose indices depend only on some axes of the result, on which no other axis of the operand
 /// depends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
@@ -106,8 +106,7 @@ impl Map {
         Ok(groups)
     }
 
-    /// The values of indices, each below its bound, at all positions along some axes of the result, on which alone they
-    /// depend.
+    /// The values of indices, each below its bound, at all positions along the axes of the result on which they depend.
     fn table(&self, axes: &[usize], indices: &[(&Index, &Dim)]) -> Result<Vec<i64>, OpError> {
         let natural = |d: &Dim| usize::try_from(size(d)?).map_err(|_| OpError::new("a dimension is negative"));
         let sizes: Vec<usize> = axes

@@ -5,7 +5,7 @@ use crate::common::{Out, count, flat};
 use crate::value::shaped;
 use crate::{AttrValue, Eval, Number, OpError, System, Value};
 
-/// Which cell a layer is made of.
+/// The kind of cell in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Rnn,

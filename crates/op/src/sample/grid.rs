@@ -63,7 +63,7 @@ struct Axis<'a> {
 }
 
 impl Axis<'_> {
-    /// `place` mirrored at the borders until it is inside.
+    /// `place`, mirrored at the borders until it is inside.
     fn reflected(&self, place: f64) -> f64 {
         let range = self.high - self.low;
         let fold = |beyond: f64, near: f64, far: f64| {

@@ -162,8 +162,8 @@ fn assuming(graph: &Graph, above: &[VertexId], other: VertexId, function: &str, 
 /// The operands and functions of one branch that replaces two.
 type Joined = (Vec<VertexId>, Arc<Region>, Arc<Region>);
 
-/// Joins two branches with the same condition, where `v` is the only user of the results of the other, so that
-/// operations of one function may cancel with those of the next.
+/// Merges two branches with the same condition if `v` is the only user of the results of the other, so that operations
+/// of one function may cancel with those of the next.
 fn joined(
     graph: &Graph,
     v: VertexId,

@@ -1,4 +1,4 @@
-//! Which values to compute ahead of time.
+//! Decides which values to compute ahead of time.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -114,7 +114,7 @@ impl Folder {
             .collect()
     }
 
-    /// Leaves what was quantized to run time.
+    /// Leaves quantized values to run time.
     pub(super) fn leave_quantized(&mut self, graph: &Graph) {
         let quantized = |v: &&VertexId| {
             let op = graph.vertex(**v).op();

@@ -19,7 +19,7 @@ use tautomer_tensor::{Dim, Tensor, Type};
 pub(crate) struct Match<V> {
     /// The values of the outputs.
     pub(crate) outputs: Vec<V>,
-    /// Names of values, lists of values, attributes, dimensions and counts.
+    /// The names of values, lists of values, attributes, dimensions and counts.
     pub(crate) names: FxHashMap<Arc<str>, Term<V>>,
     /// Rests of attributes.
     pub(crate) rests: FxHashMap<Arc<str>, Vec<(Arc<str>, AttrValue)>>,

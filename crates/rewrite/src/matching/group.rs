@@ -18,7 +18,7 @@ use tautomer_graph::term::{self, Scope, Term};
 use tautomer_rule::{Count, FamilyId, PatternId, PatternNode, ProjIndex};
 use tautomer_tensor::{Tensor, Type};
 
-/// Values that are already in a group, with a hash of what the group shares.
+/// Values that are already in a group, with a hash of the values that the group shares.
 pub(crate) struct Seen<V>(FxHashSet<(u64, V)>);
 
 impl<V> Default for Seen<V> {

@@ -154,8 +154,9 @@ impl Program {
         }
     }
 
-    /// True if an output is found from others by way of its users, so that results of the rule match again with all others:
-    /// a rule whose later outputs are parts of the first has as many matches as one with that output alone.
+    /// True if an output is found from others by way of its users, so that results of the rule match again with all
+    /// others. A rule whose later outputs are parts of the first has only as many matches as one with that output
+    /// alone.
     pub(crate) fn climbs(&self) -> bool {
         let apart = |reach: &Option<Reach>| reach.as_ref().is_none_or(|r| !r.path.is_empty());
         self.rule.source.varying().is_some() || self.reach.iter().skip(1).any(apart)
@@ -212,8 +213,8 @@ fn depth(rule: &Rule) -> usize {
     depths.into_iter().max().unwrap_or(0)
 }
 
-/// For each output, a path to it from what the outputs before it have matched; for a comprehension, from what all its
-/// bodies share.
+/// For each output, a path to it from the values that earlier outputs have matched; for a comprehension, from the
+/// values that all its bodies share.
 fn reaches(rule: &Rule) -> Vec<Option<Reach>> {
     let pattern = &rule.source;
     let mut matched: FxHashSet<PatternId> = FxHashSet::default();

@@ -34,7 +34,7 @@ pub(crate) struct Searcher<'h, H: Host> {
     pub(super) goals: usize,
     /// If true, a projection by the running index matches any position, which becomes the index.
     pub(super) by_place: bool,
-    /// Where matching got furthest, if requested.
+    /// The point that matching got furthest to, if requested.
     pub(crate) trace: Option<Trace<H::V>>,
     /// The remaining steps; a search without any finds nothing more.
     pub(crate) steps: usize,

@@ -31,7 +31,7 @@ pub(crate) enum Reason<V> {
     Count(u32),
 }
 
-/// A place where matching stopped.
+/// A point at which matching stopped.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure<V> {
     /// The number of bindings made.

@@ -40,16 +40,16 @@ pub(super) fn run(
     }
 }
 
-/// What a search found.
+/// A match that a search found.
 struct Candidate {
     binding: Binding<Id>,
-    /// The applications that made what it matched, if they are recorded.
+    /// The applications that made the matched nodes, if they are recorded.
     needs: Vec<u32>,
-    /// What it matched, if its type is not fully known.
+    /// The matched values, if their types are not fully known.
     open: Option<Box<Matched>>,
 }
 
-/// What one rule has done, and when it is searched next.
+/// The state of one rule, and when it is searched next.
 struct Search {
     program: Program,
     report: RuleReport,
@@ -89,12 +89,12 @@ struct Rounds {
     rewrites: usize,
 }
 
-/// What a search of all rules found.
+/// The matches that a search for all rules found.
 #[derive(Default)]
 struct Found {
     /// The rules that have candidates, as indices, in order.
     candidates: Vec<(usize, Vec<Candidate>)>,
-    /// True if a rule rested, so that nothing to apply does not mean that the e-graph is saturated.
+    /// True if a rule was suspended, so that having nothing to apply does not mean that the e-graph is saturated.
     rested: bool,
 }
 

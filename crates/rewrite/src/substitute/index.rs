@@ -267,7 +267,7 @@ impl Index {
         }
     }
 
-    /// Removes those of `vertices` that are unused, and what only they used, from the index; returns how many.
+    /// Removes the unused vertices among `vertices`, and those that only they used, from the index; returns how many.
     ///
     /// They stay in the graph until the end, because removing one of many users of a value takes time proportional to
     /// their number.

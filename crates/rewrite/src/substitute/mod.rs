@@ -8,18 +8,19 @@
 //!
 //! * *f* is injective except on the inputs of the pattern: two variables may match the same vertex, but an inner vertex
 //!   and another one may not. Literals and omitted operands count as inputs.
-//! * An inner vertex that is a result of the graph counts as used from outside, so there is no match. So does one that
-//!   an input of the match uses: the input is kept, and the inner vertex would have to be kept with it, which (f4) is
-//!   meant to exclude.
+//! * An inner vertex that is a result of the graph counts as used from outside, so there is no match. So does an inner
+//!   vertex that an input of the match uses: the input is kept, and the inner vertex would have to be kept with it,
+//!   which (f4) is meant to exclude.
 //! * Every result of a match is replaced wherever it is used, also where it is a result of the graph.
 //! * A match with several outputs may depend on itself through vertices outside of it, so that its replacement would
 //!   close a cycle. Then there is no substitution.
 //! * Every output must keep its type; otherwise there is no substitution.
 //!
-//! Vertices are visited in reverse post-order, and at each the rules in their order; the result of a substitution is
-//! visited next. The run ends when a whole round finds nothing, or at the limit on substitutions. An equality (`<=>`)
-//! is applied only where the result costs less; so is a rule at a place where it was applied before or that it created,
-//! and a rule that matches its own result: otherwise rules that undo each other or themselves would never terminate.
+//! Vertices are visited in reverse post-order, and at each vertex the rules are tried in their order; the result of a
+//! substitution is visited next. The run ends when a whole round finds nothing, or at the limit on substitutions. An
+//! equality (`<=>`) is applied only where the result costs less. The same holds for a rule at a vertex where it was
+//! applied before or that it created, and for a rule that matches its own result: otherwise rules that undo each other
+//! or themselves would never terminate.
 
 mod index;
 mod recorder;
@@ -101,8 +102,8 @@ pub fn substitute_explored(
     run(graph, rules, limit, model, Some(trail), &Watch::default())
 }
 
-/// Like [`substitute`] or, if `explored`, [`substitute_explored`], with a caller who follows the number of
-/// substitutions.
+/// Like [`substitute`] or, if `explored`, [`substitute_explored`], but `watch` follows the number of substitutions and
+/// may stop them.
 pub fn substitute_watched(
     graph: Graph,
     rules: &[Arc<Rule>],

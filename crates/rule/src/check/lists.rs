@@ -1,7 +1,7 @@
-//! Lists as operands in a pattern: each stands for a constant with these elements.
+//! Lists as operands in a pattern: each matches a constant with these elements.
 //!
 //! `one_hot(i, [0.0, 1.0])` is `one_hot(i, list)` with a variable `list: const` and the condition
-//! `value(list) == [0.0, 1.0]`, so that all that reads rules sees nothing new.
+//! `value(list) == [0.0, 1.0]`, so that code that reads rules sees nothing new.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use tautomer_lang::ast::{Ast, BinaryOp, ExprId, ExprKind, Ident, Item, LetNames,
 use tautomer_lang::format_expr;
 use tautomer_op as op;
 
-/// What stands for a list.
+/// The variable that replaces a list, and its condition.
 #[derive(Debug, Clone)]
 pub(super) struct ListConstant {
     name: Arc<str>,
-    /// That it is the list.
+    /// The condition that it equals the list.
     pub(super) condition: ExprId,
 }
 

@@ -34,7 +34,7 @@ const MAX_RULE_DEPTH: usize = 200;
 /// The checked rules and examples of a parsed file.
 ///
 /// # Errors
-/// Every problem found, with its place.
+/// Every problem found, with its location.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -52,7 +52,7 @@ pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
 /// Like [`load_rules`], for a file that may mention the operators of `scope` besides its own.
 ///
 /// # Errors
-/// Every problem found, with its place.
+/// Every problem found, with its location.
 pub fn load_rules_in(file: RuleFile, scope: &Scope) -> Result<RuleSet, Diagnostics> {
     load(file, true, scope)
 }
@@ -60,7 +60,7 @@ pub fn load_rules_in(file: RuleFile, scope: &Scope) -> Result<RuleSet, Diagnosti
 /// Like [`load_checked_rules`], for a file that may mention the operators of `scope` besides its own.
 ///
 /// # Errors
-/// Every problem found, with its place.
+/// Every problem found, with its location.
 pub fn load_checked_rules_in(file: RuleFile, scope: &Scope) -> Result<RuleSet, Diagnostics> {
     load(file, false, scope)
 }
@@ -68,7 +68,7 @@ pub fn load_checked_rules_in(file: RuleFile, scope: &Scope) -> Result<RuleSet, D
 /// Like [`load_rules`], for rules that were checked before: they are neither tried on operands nor compared.
 ///
 /// # Errors
-/// Every problem found, with its place.
+/// Every problem found, with its location.
 pub fn load_checked_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
     load(file, false, &Scope::default())
 }

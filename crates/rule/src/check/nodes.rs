@@ -123,7 +123,7 @@ impl Checker<'_> {
         Some(state.push(node))
     }
 
-    /// True for a variable of the rule: a choice between two variables would be none, as each matches anything.
+    /// True for a variable of the rule: two variables would be no real alternatives, since each matches anything.
     fn is_variable(&self, id: ExprId, state: &SideState<'_>) -> bool {
         match self.ast.kind(id) {
             ExprKind::Name(name) => !state.names.contains_key(name) && state.given.iter().any(|v| v.name == *name),

@@ -1,4 +1,4 @@
-//! Examples of declared operators: both functions, which take nothing, have the same value.
+//! Examples of declared operators: both functions, which have no parameters, have the same value.
 
 use tautomer_diag::Diagnostic;
 use tautomer_graph::{Graph, interpret};
@@ -40,7 +40,7 @@ impl Checker<'_> {
     }
 }
 
-/// What differs.
+/// The difference.
 fn difference(computed: &[Tensor], expected: &[Tensor]) -> Option<String> {
     if computed.len() != expected.len() {
         return Some(format!("it has {} results, not {}", computed.len(), expected.len()));

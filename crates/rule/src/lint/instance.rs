@@ -11,7 +11,7 @@ const MAX_STEPS: usize = 2000;
 /// The maximum number of alternatives that may be tried in sequence.
 const MAX_ALTERNATIVES: usize = 50;
 
-/// Compares terms of `general`, whose names may stand for anything they match, with terms of `special`.
+/// Compares terms of `general`, whose names may represent anything they match, with terms of `special`.
 pub(super) struct Instance<'a> {
     pub(super) terms: &'a mut Terms,
     pub(super) general: &'a Rule,

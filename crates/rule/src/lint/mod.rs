@@ -154,7 +154,7 @@ fn candidates(terms: &Terms, sides: &Sides, shapes: &Shapes) -> Vec<usize> {
     out.into_iter().collect()
 }
 
-/// True if `general` does everything that `special` does, perhaps at a part of what `special` matches.
+/// True if `general` does everything that `special` does, perhaps on only a part of its match.
 fn implies(terms: &mut Terms, general: (&Rule, &Sides), special: (&Rule, &Sides)) -> bool {
     let ((general, a), (special, b)) = (general, special);
     let stronger = special.class.allows(general.class) && general.assuming.iter().all(|f| special.assuming.contains(f));

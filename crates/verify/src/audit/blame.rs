@@ -10,7 +10,7 @@ use tautomer_lang::format_program;
 use tautomer_op::Field;
 use tautomer_rewrite::{Explored, Formula};
 
-/// The values of terms by themselves, regardless of unions.
+/// The values of terms computed separately, regardless of unions.
 struct TermValues<'a, S> {
     point: &'a Point<'a>,
     leaf: LeafOf<'a, S>,

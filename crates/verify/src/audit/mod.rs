@@ -1,11 +1,11 @@
 //! Audit of a whole run: every term that an engine created is computed, and every e-class must have a single value.
 //!
 //! Rules are verified one by one; the audit checks what they did together, at the shapes and with the operators of a
-//! model. Each e-node is computed from one value for each operand class, so an error shows at the class where it
-//! arises. Values are points of the prime field, where functions it does not define are uninterpreted, and numbers in
-//! double precision. A difference over the field, which may come from a law of a function or a rounded constant, is
-//! decided by the numbers. If a class has two values, the applications that united its terms are examined in order,
-//! with the value that each term has by itself: the first that unites two different values is to blame.
+//! model. Each e-node is computed from one value for each operand class, so an error shows up at the class where it
+//! arises. Values are points of the prime field, where functions that the field does not define are uninterpreted, and
+//! numbers in double precision. A difference over the field may come from a law of a function or a rounded constant, so
+//! the numbers decide it. If a class has two values, the applications that merged its terms are examined in order, with
+//! each term computed separately: the first that merges two different values is to blame.
 
 mod blame;
 mod pass;
@@ -73,7 +73,7 @@ pub struct Audit {
     pub free: usize,
     /// E-nodes that were not computed.
     pub unchecked: usize,
-    /// Those among the unchecked that exceed the budget.
+    /// The number of unchecked terms that exceed the budget.
     pub over_budget: usize,
     /// Why the first of the unchecked could not be computed, unless the budget was the reason.
     pub reason: Option<String>,

@@ -9,7 +9,7 @@ use tautomer_graph::VertexId;
 use tautomer_rewrite::Sides;
 use tautomer_rule::Rule;
 
-/// Whether the bits of both sides are equal on all data; `None` if no input is real or nothing can be computed.
+/// True if the bits of both sides are equal on all data; `None` if no input is real or nothing can be computed.
 pub(crate) fn same_bits(rule: &Rule, sides: &Sides, turn: usize, random: &mut Random) -> Option<bool> {
     let target = sides.target.as_ref().ok()?;
     if !has_real_inputs(sides) {

@@ -13,7 +13,7 @@ use tautomer_op::Laws;
 use tautomer_rewrite::Sides;
 use tautomer_rule::{Class, Rule};
 
-/// Compares the sides of a rule at one instance after the other: what it assumes, and what it has measured so far.
+/// Compares the sides of a rule on one instance after the other; holds its assumptions and the measurements so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Comparer {
     /// A difference in type is a fault.
@@ -111,7 +111,7 @@ impl Comparer {
     }
 }
 
-/// The same fault at other values, if it occurs there too.
+/// The same fault with other values, if it occurs with them too.
 pub(crate) fn fault_at(rule: &Rule, sides: &Sides, fault: Fault, values: Values) -> Option<Box<Mismatch>> {
     let target = sides.target.as_ref().ok()?;
     let found = match fault {

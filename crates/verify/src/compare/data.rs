@@ -192,7 +192,7 @@ pub(crate) fn over<S: System>(
     Some(Results { outputs, inner })
 }
 
-/// The values of both sides, as by [`over`]; what they have in common is computed once.
+/// The values of both sides, as computed by [`over`]; shared parts are computed once.
 pub(super) fn both_over<S: System>(
     graph: &Graph,
     (source, target): (&[VertexId], &[VertexId]),
@@ -227,7 +227,7 @@ pub(crate) fn typed(graph: &Graph, roots: &[VertexId], values: &Values) -> Optio
     interpret_vertices(graph, &|v| values.get(&v).cloned(), roots).ok()
 }
 
-/// Results of both sides in the element types of the graph; what they have in common is computed once.
+/// The results of both sides in the element types of the graph; shared parts are computed once.
 pub(super) fn both_typed(
     graph: &Graph,
     (source, target): (&[VertexId], &[VertexId]),

@@ -1,4 +1,4 @@
-//! Random elements: what each kind of data consists of.
+//! Random elements for each kind of data.
 
 use super::data::Data;
 use crate::instance::random::Random;
@@ -247,7 +247,7 @@ pub(super) fn close_to(near: &[f64], dtype: DType, shape: &[usize], random: &mut
 }
 
 /// The numbers of an element type that lie between two neighbours of another type of the graph with fewer digits, or
-/// just beside the middle: rounded twice, they may differ from what they are rounded once.
+/// just next to the middle: rounding them twice may give another result than rounding them once.
 pub(super) fn ties(graph: &Graph, dtype: DType) -> Vec<f64> {
     let (_, _, own) = range(dtype);
     let mut narrower: Vec<DType> = Vec::new();

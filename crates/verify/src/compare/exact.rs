@@ -13,7 +13,7 @@ use tautomer_rule::Class;
 /// How many points of the field are tried at each instance.
 const POINTS: u32 = 2;
 
-/// In how many bits, summed over fields with laws and over points, each element must agree.
+/// The number of bits, summed over fields with laws and over points, in which each element must agree.
 const DIGITS: u32 = 60;
 
 /// Limit on the points of the fields with laws at each instance.
@@ -82,7 +82,7 @@ impl AssumedLaws {
     }
 }
 
-/// After so many inconclusive instances in a row, only the plain field is tried.
+/// After this many inconclusive instances in a row, only the plain field is tried.
 const FRUITLESS: u32 = 8;
 
 /// Compares both sides over exact numbers, starting with the systems that assume least.
@@ -144,7 +144,7 @@ pub(super) fn compare_exactly(
     })
 }
 
-/// Whether the sides agree over the rational numbers, on data of each kind; `None` if that is inconclusive.
+/// True if the sides agree over the rational numbers, on data of each kind; `None` if that is inconclusive.
 ///
 /// # Errors
 /// A difference that is certain.
@@ -187,7 +187,8 @@ fn in_rationals(
     mismatch.map_or(Ok(exact), Err)
 }
 
-/// Whether the sides are equal at random points of the field, and with what error; `None` if they are undefined there.
+/// Whether the sides are equal at random points of the field, and the probability of error; `None` if they are
+/// undefined there.
 fn in_field(sides: &Sides, target: &[VertexId], random: &mut Random) -> Option<Option<u32>> {
     let graph = &sides.graph;
     let (mut degree, mut unknown) = (0, 0);

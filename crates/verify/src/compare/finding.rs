@@ -1,4 +1,4 @@
-//! What a comparison of both sides finds: agreement and the evidence for it, or a mismatch.
+//! The result of comparing both sides: agreement and the evidence for it, or a mismatch.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The second floor: do both sides of a rule, or two graphs, agree at an instance, and on what evidence.
+//! The second layer: whether both sides of a rule, or two graphs, agree on an instance, and on what evidence.
 
 pub(crate) mod bits;
 pub(crate) mod bounds;

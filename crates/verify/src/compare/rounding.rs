@@ -12,7 +12,7 @@ use tautomer_op::{Formula, Function, Op};
 use tautomer_rewrite::Sides;
 use tautomer_tensor::{DType, Tensor};
 
-/// Beside the declared error, a result may be off by so many units of its element type.
+/// In addition to the declared error, a result may be off by this many units in the last place of its element type.
 const UNITS: f64 = 64.0;
 
 /// Compares the numbers computed in the element types of the graph, if it has such a conversion.

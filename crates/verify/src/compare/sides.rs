@@ -18,7 +18,7 @@ pub(crate) fn has_real_inputs(sides: &Sides) -> bool {
     data::leaves(graph).any(|v| graph.ty(v).as_tensor().is_some_and(|t| t.dtype.is_float()))
 }
 
-/// The sides with each element of a tuple output as an output of its own, if any output is a tuple.
+/// The sides with each element of a tuple output as a separate output, if any output is a tuple.
 pub(super) fn without_tuples(sides: &Sides) -> Option<Sides> {
     let target = sides.target.as_ref().ok()?;
     let count = |v: VertexId| match sides.graph.ty(v) {
@@ -90,7 +90,7 @@ pub(super) fn output_mismatch<S: std::fmt::Debug>(
     discrete_mismatch(dtype, a, b)
 }
 
-/// The graph with a name of its own for each leaf: members of a comprehension share one.
+/// The graph with a different name for each leaf: members of a comprehension share one name.
 pub(crate) fn with_own_names(graph: &Graph) -> Graph {
     let mut out = graph.clone();
     let mut taken: FxHashSet<Arc<str>> = FxHashSet::default();
@@ -107,7 +107,7 @@ pub(crate) fn with_own_names(graph: &Graph) -> Graph {
     out
 }
 
-/// The graph of one side, as a program of its own.
+/// The graph of one side, as a separate program.
 pub(crate) fn one_side(graph: &Graph, roots: &[VertexId]) -> Graph {
     let mut graph = graph.clone();
     graph.clear_outputs();

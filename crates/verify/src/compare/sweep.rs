@@ -51,7 +51,7 @@ impl fmt::Display for Sweep {
 pub struct Decided {
     /// The class.
     pub class: Class,
-    /// The sweeps; without any, the class rests on the bits at the instances alone.
+    /// The sweeps; without any, the class rests only on the bits at the instances.
     pub sweeps: Vec<Sweep>,
 }
 

@@ -1,4 +1,4 @@
-//! Where two graphs begin to differ: the first value of the optimized graph that differs from its counterpart.
+//! Finds where two graphs begin to differ: the first value of the optimized graph that differs from its counterpart.
 
 use std::sync::Arc;
 
@@ -62,7 +62,8 @@ impl Sides<'_> {
         self.optimized.ty(v).as_tensor().map_or(DType::F32, |t| t.dtype)
     }
 
-    /// Where `u` of the original and `v` of the optimized graph differ; `None` if they are equal or have no values.
+    /// The difference between `u` of the original and `v` of the optimized graph; `None` if they are equal or have no
+    /// values.
     fn mismatch(&self, u: VertexId, v: VertexId) -> Option<ElementMismatch> {
         let (a, b) = (self.expected.get(&u)?, self.found.get(&v)?);
         self.tolerance.mismatch(a, b, self.dtype(v))

@@ -43,7 +43,7 @@ pub struct Options<'a> {
     pub seed: u64,
     /// The number of choices of the symbolic dimensions.
     pub shapes: usize,
-    /// How equal the results must be.
+    /// The class in which the results must be equal.
     pub class: Class,
     /// Attempt a proof for all sizes, unless the class is `bitwise`.
     pub prove: bool,
@@ -123,7 +123,7 @@ pub struct Report {
     pub outputs: Vec<String>,
     /// The chosen dimensions; empty strings if there are no symbols.
     pub shapes: Vec<String>,
-    /// Remarks: how inputs and results were paired, what was left out.
+    /// Remarks: how inputs and results were paired, and which were left out.
     pub notes: Vec<String>,
 }
 

@@ -82,7 +82,7 @@ struct Leaves {
     /// For each graph, the parameters that become constants, and the names of the others.
     constants: [FxHashMap<VertexId, Tensor>; 2],
     names: [FxHashMap<VertexId, Arc<str>>; 2],
-    /// True if the optimized graph has real parameters of its own, so that constants were folded.
+    /// True if the optimized graph has real parameters that the original lacks, so constants were folded.
     is_rounded: bool,
 }
 

@@ -29,8 +29,8 @@ struct Instance {
 /// Limit on the calls with uninterpreted booleans that points of the field may decide.
 const CHOICES: u32 = 4;
 
-/// The number of points of the field that show a difference which needs one choice of the booleans of so many calls, but
-/// for a chance of one in 2^28; `None` if that takes too many.
+/// The number of points of the field needed to show a difference that occurs for only one choice of the booleans of
+/// this many calls, except with a chance of one in 2^28; `None` if that takes too many points.
 fn points_for(choices: u32) -> Option<u64> {
     match choices {
         0 => Some(2),
@@ -43,9 +43,9 @@ fn points_for(choices: u32) -> Option<u64> {
 /// How the results of a run are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Method {
-    /// By the reference definitions, in double precision; the results may be known to be equal over the field.
+    /// With the reference definitions, in double precision; the results may be known to be equal over the field.
     Reference { equal_in_field: bool },
-    /// By the machine, in single precision.
+    /// With the machine, in single precision.
     Machine,
 }
 

@@ -1,5 +1,5 @@
-//! Random graphs over chosen operators: operands and attributes are drawn, then set to what the shape rule of the
-//! operator asks for.
+//! Random graphs over chosen operators: operands and attributes are drawn, then adjusted to the shape rule of the
+//! operator.
 
 use super::random::Random;
 use super::recipe::{Recipe, Step};
@@ -14,10 +14,10 @@ const ATTEMPTS: usize = 8;
 /// The maximum number of elements of a value.
 const MOST_ELEMENTS: i64 = 256;
 
-/// The numbers of one call: which operator, which first operand, and everything else.
+/// The random numbers for one call: for the operator, for the first operand, and for everything else.
 pub type Decision = (u16, u16, u16);
 
-/// What a graph is made of.
+/// The parts from which a graph is made.
 #[derive(Debug, Clone, Copy)]
 pub struct Growth<'a> {
     /// The operators.

@@ -1,4 +1,4 @@
-//! The lowest floor: which small graphs a rule is tried on, and how they are made and mutated.
+//! The lowest layer: the small graphs on which a rule is tried, and how they are made and mutated.
 
 pub(crate) mod coincide;
 pub(crate) mod extents;

@@ -26,9 +26,9 @@ pub(crate) struct Seeds<'a> {
     examples: &'a [Example],
     random: Random,
     stage: Stage,
-    /// Those made and not yet taken.
+    /// Instances that were made but not yet taken.
     ready: VecDeque<Recipe>,
-    /// Whether an example has made one, and whether anything has.
+    /// Whether an example has produced an instance, and whether anything has.
     exemplified: bool,
     found: bool,
     /// The bindings of the examples.

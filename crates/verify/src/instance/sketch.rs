@@ -1,4 +1,4 @@
-//! Recipes made from a pattern alone. Every choice is random, so inference usually rejects them until they are mended.
+//! Recipes made only from a pattern. Every choice is random, so inference usually rejects them until they are repaired.
 
 use std::sync::Arc;
 

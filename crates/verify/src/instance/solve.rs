@@ -6,7 +6,7 @@ use super::recipe::{Recipe, Step};
 use tautomer_op::{AttrValue, Channel, PerAxis, ShapeRule};
 use tautomer_tensor::Dim;
 
-/// The lists of convolutions beside `kernel_shape`, which follows from the kernel.
+/// The list attributes of convolutions except `kernel_shape`, which follows from the kernel.
 const OF_CONVOLUTIONS: [PerAxis; 4] = [
     PerAxis::new("strides", 1, 1),
     PerAxis::new("dilations", 1, 1),

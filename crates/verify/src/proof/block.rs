@@ -1,10 +1,10 @@
-//! Symbols that stand for any number of axes: a proof with one axis in place of a block of them.
+//! Symbols that stand for any number of axes, in a proof with one axis in place of a block of axes.
 //!
-//! A proof in which one axis stands for a block says the same of each axis of the block, as long as it is about single
-//! axes. That is watched here: where a question about the axis divides the proof, only one of the answers may lead to
-//! cases in which something is compared, since of two axes each may have its own answer; dimensions of the axis may not
-//! be mixed with other numbers, nor counted, since of several axes they are a product; and no value that has the axis may
-//! be read in row-major order.
+//! A proof in which one axis stands for a block holds for each axis of the block, as long as it is about single axes.
+//! This module checks that: if a question about the axis splits the proof, only one of the answers may lead to cases in
+//! which something is compared, since two axes may have different answers; dimensions of the axis may not be mixed with
+//! other numbers, nor counted, since for several axes they are a product; and no value that has the axis may be read in
+//! row-major order.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl Block {
         n
     }
 
-    /// True if the block's dimensions are apart from all other numbers in a fact.
+    /// True if the block's dimensions are separate from all other numbers in a fact.
     fn is_apart(&self, dim: &Dim) -> bool {
         self.parts(dim) != (true, true)
     }

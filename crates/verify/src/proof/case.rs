@@ -94,7 +94,7 @@ impl Case {
         self.aside.take()
     }
 
-    /// Records that constants were taken for equal that differ in their last digits.
+    /// Records that constants that differ in their last digits were assumed to be equal.
     pub(super) fn round(&self) {
         self.rounded.set(true);
     }
@@ -103,7 +103,7 @@ impl Case {
         self.rounded.get()
     }
 
-    /// Whether conversions to an element type with fewer digits round.
+    /// True if conversions to an element type with fewer digits round.
     pub(super) fn rounds(&self) -> bool {
         self.facts.borrow().rounds
     }
@@ -136,24 +136,24 @@ impl Case {
         symbol
     }
 
-    /// The axis that stands for several.
+    /// The axis that represents several.
     pub(super) fn block(&self) -> Option<Rc<Block>> {
         self.facts.borrow().block.clone()
     }
 
-    /// True if a value depends on an axis that stands for several.
+    /// True if a value depends on an axis that represents several.
     pub(super) fn is_of_block(&self, dim: &Dim) -> bool {
         self.facts.borrow().block.as_ref().is_some_and(|block| block.has(dim))
     }
 
-    /// True if a dimension may be that of an axis that stands for several: its symbol, or a number in place of it. Of 0
-    /// and 1, products are the same.
+    /// True if a dimension may belong to an axis that represents several: its symbol, or a number in place of it.
+    /// Products of zeros and ones stay 0 or 1, so those numbers do not count.
     pub(super) fn may_be_of_block(&self, dim: &Dim) -> bool {
         let is_number = dim.as_const().is_some_and(|n| n > 1);
         self.block().is_some_and(|block| is_number || block.has(dim))
     }
 
-    /// The number of a question, if it is about an axis that stands for several.
+    /// The number of a question, if it is about an axis that represents several.
     fn question(&self, dim: &Dim) -> Option<u32> {
         self.block().filter(|block| block.has(dim)).map(|block| block.ask())
     }
@@ -192,7 +192,7 @@ impl Case {
         self.facts.borrow().follows(&self.resolve(dim))
     }
 
-    /// The symbols that stand for sizes.
+    /// The symbols for sizes.
     pub(super) fn symbols(&self) -> Vec<Dim> {
         let mut out: Vec<Dim> = Vec::new();
         for fact in &self.facts.borrow().at_least_zero {
@@ -231,7 +231,8 @@ impl Case {
         Ok(true)
     }
 
-    /// Whether the value is 0. If the facts leave that open, the case is split, and this one continues where it is not.
+    /// Whether the value is 0. If the facts leave that open, the case is split, and this one continues with the value
+    /// not 0.
     pub(super) fn is_zero(&self, dim: &Dim) -> Res<bool> {
         self.in_bounds()?;
         let dim = self.simplified(dim);
@@ -264,8 +265,8 @@ impl Case {
         Ok(false)
     }
 
-    /// Whether the value is at least 0. If the facts leave that open, the case is split, and this one continues where
-    /// it is.
+    /// Whether the value is at least 0. If the facts leave that open, the case is split, and this one continues with
+    /// the value at least 0.
     pub(super) fn is_at_least_zero(&self, dim: &Dim) -> Res<bool> {
         self.in_bounds()?;
         if let Some(known) = self.known_sign(dim) {

@@ -1,4 +1,5 @@
-//! What a certificate says about a proof: whether it treats each place alone, and what one element of the result is.
+//! The content of a certificate: whether a proof treats each position separately, and the formula of one element of the
+//! result.
 
 use std::fmt::Write as _;
 
@@ -11,14 +12,14 @@ use tautomer_graph::{Node, VertexId};
 use tautomer_rule::{PatternId, PatternNode, Rule};
 use tautomer_tensor::Dim;
 
-/// What is kept of the cases of a proof.
+/// The record kept about the cases of a proof.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trail {
     /// The number of cases.
     cases: usize,
-    /// Both sides treat each place alone in all of them.
+    /// Both sides treat each position separately in all of them.
     pub alone: bool,
-    /// An element of the result, in the words of rules.
+    /// The formula of an element of the result, in the language of rules.
     pub element: Option<String>,
 }
 
@@ -40,8 +41,8 @@ impl Trail {
     }
 }
 
-/// An element of the result in terms of elements of the operands, if these are floating-point numbers, each operand
-/// has one element in it, and the checker's words suffice.
+/// An element of the result in terms of elements of the operands, if these are floating-point numbers, one element of
+/// each operand occurs in it, and the checker's language can express it.
 pub(super) fn element(
     meaning: &Meaning<'_>,
     v: VertexId,
@@ -79,7 +80,7 @@ pub(super) fn element(
     }
 }
 
-/// A formula in the words of rules.
+/// A formula in the language of rules.
 fn term(value: &Expr, names: &[String], places: &mut [Option<Vec<Dim>>]) -> Option<String> {
     let mut out = String::new();
     for (product, c) in value.terms() {

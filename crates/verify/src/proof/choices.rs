@@ -1,7 +1,7 @@
 //! Formulas with conditions in them, compared for each truth of the conditions.
 //!
 //! A condition is 0 or 1. Two formulas are equal if they are equal where it is 0 and where it is 1. Only the laws of
-//! truth values are applied to what is left, which hold for numbers of every type.
+//! truth values, which hold for numbers of every type, are applied to the rest.
 
 use num_rational::BigRational;
 use num_traits::Zero;
@@ -98,7 +98,7 @@ fn given(x: &Expr, condition: &Expr, truth: bool) -> Expr {
 }
 
 /// Whether `other` holds, if that follows from the truth of a condition. A comparison with a number decides others with
-/// numbers on the same side; one that does not hold says nothing of the opposite one, since NaN satisfies neither.
+/// numbers on the same side; one that does not hold says nothing about the opposite one, since NaN satisfies neither.
 fn follows(condition: &Expr, truth: bool, other: &Expr) -> Option<bool> {
     if condition == other {
         return Some(truth);

@@ -13,7 +13,7 @@ use tautomer_tensor::{Atom, DType, Dim};
 
 /// A number: a sum of products with rational coefficients, in a normal form.
 ///
-/// `==` decides equality of polynomials; the inverse of a sum stays a factor of its own.
+/// `==` decides equality of polynomials; the inverse of a sum stays a separate factor.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Expr(Rc<[(Product, BigRational)]>);
 
@@ -157,7 +157,7 @@ pub(super) struct Whole {
     /// The element types of the operands.
     pub(super) dtypes: Vec<DType>,
     pub(super) output: usize,
-    /// The shapes of the operands, and their elements, by cases, at index symbols of their own.
+    /// The shapes of the operands, and their elements by cases, at separate index symbols.
     pub(super) operands: Vec<(Vec<Dim>, Cases)>,
     pub(super) at: Vec<Dim>,
 }
@@ -342,7 +342,7 @@ impl Expr {
         self.mapped(f).unwrap_or_else(|| self.clone())
     }
 
-    /// The same; `None` if nothing changes.
+    /// The same, but `None` if nothing changes.
     fn mapped(&self, f: &dyn Fn(&Dim) -> Dim) -> Option<Expr> {
         let mut changed = false;
         let mut out = Vec::with_capacity(self.0.len());

@@ -22,7 +22,7 @@ pub(super) const EFFORT: u64 = 5_000_000;
 /// Limit on the facts that go into the answer to one question.
 const MOST: usize = 60;
 
-/// What a symbol introduced by the proof stands for.
+/// The meaning of a symbol introduced by the proof.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Made {
     /// A quotient, rounded down.
@@ -46,7 +46,7 @@ impl fmt::Display for Made {
     }
 }
 
-/// The symbols introduced by the proof. Each stands for one thing, even if two print alike.
+/// The symbols introduced by the proof. Each has one meaning, even if two print alike.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     known: FxHashMap<Made, Dim>,
@@ -69,7 +69,7 @@ impl Names {
     }
 }
 
-/// How many inequalities may still be compared for a rule; once that is 0, nothing follows any more.
+/// How many inequalities may still be compared for a rule; once this is 0, nothing more can be derived.
 #[derive(Debug)]
 pub(super) struct Effort {
     left: Cell<u64>,
@@ -123,11 +123,12 @@ pub(super) struct Facts {
     pub(super) effort: Rc<Effort>,
     /// Shared likewise.
     pub(super) names: Rc<RefCell<Names>>,
-    /// Numbers that stand for arbitrary ones, each for one.
+    /// Tokens: numbers that each represent one arbitrary number.
     pub(super) tokens: Rc<[f64]>,
-    /// A conversion to an element type with fewer digits is a function of its own: over the reals it is the identity.
+    /// True if a conversion to an element type with fewer digits is a separate function; over the reals it is the
+    /// identity.
     pub(super) rounds: bool,
-    /// The axis that stands for several, if there is one.
+    /// The axis that represents several, if there is one.
     pub(super) block: Option<Rc<Block>>,
     /// Answers to the questions about that axis.
     pub(super) answers_of_block: Vec<Answer>,
@@ -328,7 +329,7 @@ impl Facts {
         self.follows(dim) && self.follows(&-dim.clone())
     }
 
-    /// Whether `dim` is 0, if that follows.
+    /// Whether `dim` is 0, if the facts decide it.
     pub(super) fn zero(&self, dim: &Dim) -> Option<bool> {
         let dim = self.resolve(dim);
         if let Some(v) = dim.as_const() {
@@ -355,7 +356,7 @@ impl Facts {
         None
     }
 
-    /// Whether `dim` is at least 0, if that follows.
+    /// Whether `dim` is at least 0, if the facts decide it.
     pub(super) fn sign(&self, dim: &Dim) -> Option<bool> {
         let dim = self.resolve(dim);
         if let Some(v) = dim.as_const() {

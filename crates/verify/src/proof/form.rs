@@ -176,7 +176,7 @@ impl Form {
             .map(|(_, e)| e.len())
     }
 
-    /// True if all calls treat each axis alone.
+    /// True if all calls treat each axis separately.
     pub(super) fn axes_alone(&self) -> bool {
         self.recipe.steps.iter().all(|step| match step {
             Step::Call { def, .. } => super::has_axes_alone(def),

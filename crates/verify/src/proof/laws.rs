@@ -129,7 +129,7 @@ fn is_minus_one(x: &BigRational) -> bool {
     x.is_negative() && x.abs().is_one()
 }
 
-/// The magnitude of an integer; the least integer is its own magnitude.
+/// The magnitude of an integer; the magnitude of the least integer is that integer itself.
 fn magnitude(x: &Expr, dtype: DType) -> Expr {
     // An unsigned integer is its own magnitude.
     if !dtype.is_signed() || matches!(x.as_factor(), Some(Factor::Apply(Fun::In(known::ABS, _), _))) {
@@ -462,8 +462,8 @@ fn commutative(name: &'static str, mut args: Vec<Expr>) -> Expr {
 /// The maximum or minimum of numbers in a normal form. It is associative, commutative and idempotent; a maximum of a
 /// minimum with constants becomes a minimum of a maximum; and for a number and its negation it is the magnitude.
 ///
-/// A common factor is moved outside. It is the largest of the leading coefficients, and of the operands and their
-/// negations the greater list stays inside; so neither step can apply to its own result.
+/// A common factor is moved outside. It is the largest of the leading coefficients; of the operands and their
+/// negations, the greater list stays inside. So neither step can apply to its own result.
 fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
     let better = |a: &BigRational, b: &BigRational| if name == known::MAX { a >= b } else { a <= b };
     let other = if name == known::MAX { known::MIN } else { known::MAX };

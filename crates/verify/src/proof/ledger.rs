@@ -16,7 +16,7 @@ pub enum Covers {
 /// Something about a rule that may vary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// What varies, such as `ranks` or `` `perm` of `transpose` ``.
+    /// The thing that varies, such as `ranks` or `` `perm` of `transpose` ``.
     pub what: String,
     /// How it is covered.
     pub covers: Covers,

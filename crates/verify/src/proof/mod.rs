@@ -69,22 +69,22 @@ const EFFORT: u64 = 2_000_000;
 /// The stack of a proof, which recurses through the operands of a graph.
 const STACK: usize = 64 << 20;
 
-/// What a proof of a rule covers.
+/// The coverage of a proof of a rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// The forms of its source: combinations of ranks, axes, permutations and members, with all dimensions symbolic.
     pub forms: usize,
-    /// The cases these were divided into.
+    /// The cases into which these were split.
     pub cases: usize,
-    /// True if the rule treats each axis alone, so that it holds for all ranks.
+    /// True if the rule treats each axis separately, so that it holds for all ranks.
     pub any_rank: bool,
-    /// True if the proof took constants for equal that differ by up to one part in a million.
+    /// True if the proof assumed that constants that differ by up to one part in a million are equal.
     pub rounded: bool,
     /// The least and the largest rank of an operand.
     pub ranks: (usize, usize),
-    /// Everything that may vary about the rule, and how the proof covers it.
+    /// Everything that may vary in the rule, and how the proof covers it.
     pub ledger: Ledger,
-    /// What a certificate says about the proof.
+    /// The record for a certificate of the proof.
     pub trail: certificate::Trail,
 }
 
@@ -113,7 +113,7 @@ pub(super) struct Task<'a> {
     pub(super) trial: &'a Trial,
     /// Instances at which the sides agree.
     pub(super) agreeing: &'a [&'a Recipe],
-    /// Instances where no engine applies the rule, because of the type of the target: at other sizes one may.
+    /// Instances where no engine applies the rule, because of the type of the target; at other sizes an engine may.
     pub(super) refused: &'a [Recipe],
     /// True if the instances cover all element types that operators and conditions admit.
     pub(super) all_types: bool,
@@ -308,8 +308,8 @@ impl AtLevel<'_> {
         ranks
     }
 
-    /// Like [`required`](AtLevel::required); but a form whose proof says nothing about the rule is left out, if another
-    /// one was proved before. The ledger says so.
+    /// Like [`required`](AtLevel::required), but leaves out a form whose proof says nothing about the rule, if another
+    /// form was proved before. The ledger says so.
     fn required_or_left_out(
         &self,
         prepared: &Prepared,
@@ -326,7 +326,7 @@ impl AtLevel<'_> {
         }
     }
 
-    /// Proves a form of an instance; returns true if both sides treat each axis alone.
+    /// Proves a form of an instance; returns true if both sides treat each axis separately.
     fn required(&self, form: &Form, given: &Given, coverage: &mut Coverage) -> Result<bool, Unproved> {
         let proved = prove_form(self.trial, form, given)?;
         if proved.cases == 0 {
@@ -412,7 +412,7 @@ impl AtLevel<'_> {
         Ok(limited)
     }
 
-    /// Proves forms at all combinations of booleans and words, and adds them; true if all are proved.
+    /// Proves forms for all combinations of booleans and words, and adds them; true if all are proved.
     fn words(&self, forms: &mut Vec<Prepared>) -> bool {
         let given = self.given(EFFORT / 4, false);
         let mut seen: FxHashSet<Recipe> = forms.iter().map(|p| Form::of(&p.recipe).key().clone()).collect();
@@ -462,10 +462,10 @@ impl From<Unproved> for String {
     }
 }
 
-/// What a proof may use.
+/// The input of a proof.
 struct Given {
     effort: Rc<Effort>,
-    /// Numbers that stand for symbols.
+    /// Numbers that represent symbols.
     tokens: Rc<[f64]>,
     /// Whether conversions round.
     rounds: bool,
@@ -475,13 +475,13 @@ struct Given {
 struct Proved {
     /// The number of cases; 0 if the rule applies at no sizes.
     cases: usize,
-    /// Both sides treat each axis alone.
+    /// Both sides treat each axis separately.
     axes_alone: bool,
-    /// Constants that differ in their last digits were taken for equal.
+    /// Constants that differ in their last digits were assumed to be equal.
     rounded: bool,
-    /// What a certificate says about its cases.
+    /// The record of its cases for a certificate.
     trail: certificate::Trail,
-    /// Every question about an axis that stands for several has one answer in all cases in which something is compared.
+    /// Every question about an axis that represents several has one answer in all cases in which something is compared.
     answered: bool,
 }
 
@@ -543,13 +543,13 @@ fn prove_from(trial: &Trial, form: &Form, given: &Given, mut waiting: Vec<Facts>
     Ok(out)
 }
 
-/// What is found where both sides are equal in one case.
+/// The findings if both sides are equal in one case.
 struct Compared {
-    /// Both sides treat each axis alone.
+    /// Both sides treat each axis separately.
     alone: bool,
     /// No output has an element.
     vacuous: bool,
-    /// What a certificate says about it.
+    /// The record for a certificate.
     trail: certificate::Trail,
 }
 
@@ -597,7 +597,7 @@ fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<Compared> {
     })
 }
 
-/// True for operators that treat each axis alone: another axis changes nothing along the existing ones.
+/// True for operators that treat each axis separately: an additional axis changes nothing along the existing ones.
 fn has_axes_alone(def: &OpDef) -> bool {
     def.shapes == ShapeRule::Expand
         || matches!(def.law(), Formula::Made(Made::Filled { like: true, .. }))
@@ -611,7 +611,7 @@ fn expanded(mut graph: Graph, case: &Rc<Case>) -> Res<Graph> {
     Ok(graph)
 }
 
-/// Adds what the operators of the source require to the facts of the case.
+/// Adds the requirements of the source's operators to the facts of the case.
 fn check_source(graph: Graph, case: &Rc<Case>) -> Res<()> {
     let graph = expanded(graph, case)?;
     let mut meaning = Meaning::new(&graph, case, numbered_leaves(&graph));

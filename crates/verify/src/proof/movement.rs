@@ -1,4 +1,4 @@
-//! Operators that move elements: the element at a symbolic position, as the operator's map says.
+//! Operators that move elements: finds the element at a symbolic position from the operator's map.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -74,7 +74,7 @@ struct Asked<'a> {
 }
 
 impl Meaning<'_> {
-    /// The map of each result, if the operator moves elements, and what its maps depend on is known.
+    /// The map of each result, if the operator moves elements and everything that its maps depend on is known.
     pub(super) fn maps(&self, call: &Call) -> Res<Option<Rc<[Map]>>> {
         let Some(movement) = call.def.moves() else {
             return Ok(None);

@@ -1,8 +1,8 @@
-//! Ranks, axes and orders of axes that are enough for a proof.
+//! Ranks, axes and orders of axes that suffice for a proof.
 //!
-//! Two things are shown. First, from a bound on, every instance of the rule has an axis that can be taken away, or two
-//! that can become one, so that a wrong instance makes a smaller wrong one ([`spaces`] finds such axes; the crate's
-//! README has the argument). Secondly, the rule holds at all ranks up to the bound, with all lists and orders of axes.
+//! Two things are shown. First, beyond a bound, every instance of the rule has an axis that can be removed, or two that
+//! can become one, so that a wrong instance gives a smaller wrong one ([`spaces`] finds such axes; the crate's README
+//! has the argument). Second, the rule holds at all ranks up to the bound, with all lists and orders of axes.
 
 mod branches;
 mod matches;
@@ -29,7 +29,7 @@ use tautomer_rewrite::Trial;
 use tautomer_rule::{AttrPattern, PatternId, PatternNode, Rule};
 use tautomer_tensor::{DType, Dim};
 
-/// Limit on the combinations of ranks and axes that are looked at for one skeleton.
+/// Limit on the combinations of ranks and axes that are considered for one skeleton.
 const COMBINATIONS: usize = 6000;
 
 /// Limit on the combinations of booleans and words of one form.
@@ -56,7 +56,7 @@ pub(super) enum Ranks {
 /// A skeleton: an instance whose ranks and axes vary.
 struct Skeleton {
     recipe: Recipe,
-    /// The steps with a rank of their own.
+    /// The steps whose rank can be chosen.
     leaves: Vec<usize>,
     /// The variables that the leaves match.
     names: Vec<(usize, Arc<str>)>,
@@ -192,8 +192,8 @@ fn kind(dtype: DType) -> DType {
     if dtype == DType::F64 { DType::F32 } else { dtype }
 }
 
-/// One instance for each choice of operators, kinds of element types, and attributes that are no axes; `None` if
-/// something about them may depend on ranks in a way that is not looked at.
+/// One instance for each choice of operators, kinds of element types, and attributes that are not axes; `None` if
+/// something about them may depend on ranks in a way that is not considered.
 fn skeletons(scope: &Scope<'_>, forms: &[Prepared]) -> Option<Vec<Skeleton>> {
     let mut out = Vec::new();
     let mut seen: FxHashSet<Recipe> = FxHashSet::default();
@@ -266,7 +266,8 @@ fn skeletons(scope: &Scope<'_>, forms: &[Prepared]) -> Option<Vec<Skeleton>> {
     (!out.is_empty() && out.len() <= SKELETONS).then_some(out)
 }
 
-/// The instance with axes as the pattern has them: at another rank, an axis counted from the other end is another one.
+/// The instance with axes counted as in the pattern: at another rank, an axis counted from the other end is a different
+/// axis.
 fn as_written(rule: &Rule, prepared: &Prepared) -> Prepared {
     let mut out = prepared.clone();
     for &(at, step) in &prepared.bound {
@@ -306,7 +307,7 @@ impl Skeleton {
         out
     }
 
-    /// The largest rank that stays when all axes are taken away that can be, over all ranks; and whether the rule
+    /// The largest rank that remains after removing all axes that can be removed, over all ranks; and whether the rule
     /// applies above `floor`.
     fn bound(
         &self,
@@ -358,8 +359,8 @@ impl Skeleton {
         Some((most, open))
     }
 
-    /// The recipes at these ranks of leaves, with all axes. As examples of what stands for all ranks, lists have at
-    /// most two axes, and orders of axes at most `sample` of them.
+    /// The recipes with these ranks of leaves and all axes. When a sample represents all ranks, lists have at most two
+    /// axes, and at most `sample` orders of axes are used.
     fn recipes(&self, ranks: &[usize], sample: Option<usize>) -> Option<Vec<Recipe>> {
         let mut out = vec![self.recipe.clone()];
         for &leaf in &self.leaves {

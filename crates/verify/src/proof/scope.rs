@@ -1,9 +1,9 @@
-//! What may vary about a rule, according to its pattern, and how far an instance is generalized.
+//! Everything that may vary in a rule, according to its pattern, and how far an instance is generalized.
 //!
 //! A form comes from an instance, which is first generalized as far as the rule allows: constants whose value does not
 //! matter become operands, omitted attributes are written out so that they get symbols, and numbers that the rule only
-//! passes through become tokens, which stand for any number. What is still a value in all forms was only sampled:
-//! the [ledger] says so.
+//! passes through become tokens, which represent any number. Anything that is still a value in all forms was only
+//! sampled, and the [ledger] says so.
 
 mod ledger;
 mod numbers;
@@ -40,14 +40,14 @@ pub(super) enum Level {
     Written,
 }
 
-/// An attribute that may vary, by its name in the rule or by its place.
+/// An attribute that may vary, by its name in the rule or by its position.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Source {
     /// Bound to a name.
     Name(Arc<str>),
     /// Part of a rest of attributes (`..rest`).
     Rest(Arc<str>, &'static str),
-    /// At a place of the pattern.
+    /// At a position in the pattern.
     Place(u32, &'static str),
 }
 
@@ -73,10 +73,10 @@ pub(super) struct Prepared {
     pub(super) filled: Vec<Vec<AttrValue>>,
 }
 
-/// What the text of a rule says about its variables.
+/// The facts that the text of a rule states about its variables.
 pub(super) struct Scope<'a> {
     rule: &'a Rule,
-    /// The rule with `param` in place of `const` where the value does not matter.
+    /// The rule with `param` instead of `const` where the value does not matter.
     pub(super) relaxed: Arc<Rule>,
     /// For each variable, whether it is a constant whose value matters.
     valued: Vec<bool>,
@@ -419,7 +419,7 @@ impl<'a> Scope<'a> {
             || field(*lhs, "size") && *op == BinaryOp::Eq && matches!(ast.kind(*rhs), ExprKind::Int { value: 1, .. })
     }
 
-    /// The form with two axes for every operand whose rank is open: what holds for it holds for more axes.
+    /// The form with two axes for every operand whose rank is open: a proof of it holds for more axes.
     pub(super) fn with_two_axes(&self, prepared: &Prepared) -> Recipe {
         let mut out = prepared.recipe.clone();
         for &(at, step) in &prepared.bound {
@@ -434,7 +434,7 @@ impl<'a> Scope<'a> {
         out
     }
 
-    /// The same form at all combinations of booleans and words; `None` if there are too many.
+    /// The same form with all combinations of booleans and words; `None` if there are too many.
     pub(super) fn finite(&self, prepared: &Prepared, most: usize) -> Option<Vec<Recipe>> {
         let mut sources: BTreeMap<&Source, Vec<AttrValue>> = BTreeMap::new();
         for open in &prepared.open {
@@ -469,7 +469,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The rank that an operator asks of an operand in all calls that a pattern matches.
+/// The rank that an operator requires of an operand in all calls that a pattern matches.
 fn operand_rank(def: &OpDef, attrs: &[AttrPattern], place: usize) -> Option<usize> {
     // An order of all axes has one entry for each.
     if def.axes_rule() == AxesRule::Permuted && place == 0 {
@@ -482,7 +482,7 @@ fn operand_rank(def: &OpDef, attrs: &[AttrPattern], place: usize) -> Option<usiz
     def.operand(place)?.rank
 }
 
-/// True for a function that depends on the operand itself, not on numbers that are made of it.
+/// True for a function that depends on the operand itself, not on numbers computed from it.
 fn looks_at_operands(function: &TermFunction) -> bool {
     matches!(function.reads, Reads::Elements | Reads::Presence)
 }

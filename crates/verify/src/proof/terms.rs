@@ -1,9 +1,9 @@
 //! Rules that hold by the definitions of their operators: both sides are one term.
 //!
-//! Here a rule is read as text. Its variables stand for any tensors, and the attributes that its source binds for any
-//! values, so nothing is known about ranks, sizes, element types or numbers, and nothing is assumed about them. Calls
-//! of composite operators are replaced by their bodies ([`read`]). If both sides become the same term, they are equal
-//! wherever both have a type: equal functions of equal values have equal values.
+//! Here a rule is read as text. Its variables stand for any tensors, and the attributes that its source binds stand for
+//! any values, so nothing is known or assumed about ranks, sizes, element types or numbers. Calls of composite
+//! operators are replaced by their bodies ([`read`]). If both sides become the same term, they are equal wherever both
+//! have a type: equal functions of equal values have equal values.
 //!
 //! A few laws that hold at all ranks bring terms to a normal form: an elementwise function of one operand is applied
 //! before elements are moved, and over the real numbers sums and products have no order. Outputs may differ by views,
@@ -40,7 +40,7 @@ enum Term {
     Value(AttrValue),
     /// An operand or attribute that is left out.
     Absent,
-    /// What an operator fills in for an attribute that is left out, which may depend on its operands.
+    /// The default that an operator fills in for an omitted attribute, which may depend on its operands.
     Preset,
     /// Several values.
     Tuple(Vec<Rc<Term>>),
@@ -50,7 +50,7 @@ enum Term {
     Function(Function, Vec<Rc<Term>>),
 }
 
-/// What the source binds.
+/// A name or attribute that the source binds.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     /// A name.
@@ -82,7 +82,7 @@ enum Function {
     Range,
     /// The second operand where the first holds, else the third.
     When,
-    /// A comprehension: the body, what it goes over, and the condition.
+    /// A comprehension: the body, the range, and the condition.
     For,
     /// `a ++ b`
     Concat,
@@ -94,11 +94,11 @@ enum Function {
     Given,
     /// A function of conditions, by its name in their table.
     Named(&'static str),
-    /// What an operator makes of one of its attributes, given all its operands and attributes.
+    /// The normal form of one of an operator's attributes, given all its operands and attributes.
     Attribute(Head, &'static str),
 }
 
-/// What a call calls.
+/// The callee of a call.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Head {
     /// An operator, by its name and the address of its definition: two declarations may have one name.
@@ -119,11 +119,11 @@ impl Head {
     }
 }
 
-/// An operator, as far as the normal form asks.
+/// The facts about an operator that the normal form needs.
 #[derive(Debug, Clone)]
 struct Called {
     head: Head,
-    /// It computes each element of its result from the elements at that place, and has no axes.
+    /// It computes each element of its result from the elements at the same position, and has no axes.
     elementwise: bool,
     /// It moves elements of its operands, or joins operands, and makes none.
     moves: bool,
@@ -163,7 +163,7 @@ fn is_elementwise(def: &OpDef) -> bool {
             .any(|attr| matches!(attr.kind, AttrKind::Axis(_) | AttrKind::Axes(_)))
 }
 
-/// Operators whose result consists of elements of their operands, each at a place that does not depend on elements.
+/// Operators whose result consists of elements of their operands, each at a position that does not depend on elements.
 fn is_movement(def: &OpDef) -> bool {
     use ShapeRule::{Concat, Expand, Permute, Slice};
     is_view(def) || matches!(def.shapes, Permute | Slice | Expand | Concat)
@@ -285,8 +285,8 @@ impl Maker {
     }
 }
 
-/// True if two outputs have the same elements in row-major order. An engine puts one in place of the other only where
-/// they have one type, so they are equal there. Inside a term that would not be enough: no engine compares types there.
+/// True if two outputs have the same elements in row-major order. An engine replaces one by the other only if they have
+/// the same type, so then they are equal. Inside a term that would not be enough, since no engine compares types there.
 fn has_same_elements(a: &Term, b: &Term) -> bool {
     let (inner_a, inner_b) = (without_views(a), without_views(b));
     let is_view = !std::ptr::eq(inner_a, a) || !std::ptr::eq(inner_b, b);
@@ -305,7 +305,7 @@ fn without_views(term: &Term) -> &Term {
     inner
 }
 
-/// A reduction without what it says about keeping axes: an axis of dimension 1 adds no elements.
+/// A reduction without its attribute for keeping axes: an axis of dimension 1 adds no elements.
 fn without_kept_axes(term: &Term) -> Term {
     let mut out = term.clone();
     if let Term::Call(head, _, attrs) = &mut out
@@ -318,10 +318,10 @@ fn without_kept_axes(term: &Term) -> Term {
     out
 }
 
-/// What is proved of a rule whose sides are one term; `None` if they are not, or if that is not known.
+/// The coverage for a rule whose sides are one term; `None` if they are not, or if that is not known.
 ///
-/// Outputs may differ by views only if `same_types`: at all instances that were tried, the sides have one type. Otherwise
-/// an engine that does not know the dimensions might put one in place of the other where their types differ.
+/// Outputs may differ by views only if `same_types`: at all instances that were tried, the sides have one type.
+/// Otherwise an engine that does not know the dimensions might replace one by the other where their types differ.
 pub(super) fn prove(rule: &Rule, same_types: bool) -> Option<Coverage> {
     let maker = Maker {
         real: matches!(rule.class, Class::Real | Class::Approx(_)),

@@ -13,7 +13,7 @@ struct Restriction {
 enum RestrictedValue {
     /// One value, as a literal.
     Literal(&'static str),
-    /// A condition on the name that the attribute is bound to, which stands where `_` is.
+    /// A condition on the name that the attribute is bound to; `_` marks its position.
     Condition(&'static str),
 }
 
@@ -60,9 +60,9 @@ struct RestAttribute {
 /// How an attribute with one value is restricted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
-    /// By a literal in the pattern.
+    /// With a literal in the pattern.
     Literals,
-    /// By a condition on a bound name.
+    /// With a condition on a bound name.
     Conditions,
 }
 

@@ -8,8 +8,8 @@ use crate::verdict::options::Options;
 use crate::verdict::report::Report;
 use crate::verdict::shipped::Subject;
 
-/// Verifies rules on `threads` threads, and returns what `finish` makes of each rule and its report, in the order of
-/// the rules. Reports do not depend on the number of threads.
+/// Verifies rules on `threads` threads, and returns the result of `finish` for each rule and its report, in the order
+/// of the rules. Reports do not depend on the number of threads.
 ///
 /// `each` is called with every result, in order, as soon as that result and all before it are ready; it runs on the
 /// caller's thread. If it returns an error, no further rule is started.

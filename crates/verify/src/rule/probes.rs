@@ -20,22 +20,22 @@ const LEAST: usize = 2;
 /// Instances whose integer and boolean versions are tried.
 const RETYPED: usize = 10;
 
-/// Instances of which the operators are replaced.
+/// The number of instances whose operators are replaced.
 const OPERATED: usize = 6;
 
-/// Instances of which counts and ranks are tried.
+/// The number of instances for which counts and ranks are tried.
 const PLAIN: usize = 2;
 
-/// Instances of which all choices of axes are tried.
+/// The number of instances for which all choices of axes are tried.
 const CHOSEN: usize = 3;
 
-/// Instances with other words and flags that are probed.
+/// The number of instances with other words and flags that are probed.
 const WORDED: usize = 4;
 
 /// Windows that are tried under each of these.
 const WINDOWS: usize = 150;
 
-/// Recipes of one kind, a list for each instance that they are made from, and the part of the budget that they get.
+/// Recipes of one kind, with a list for each instance that they come from, and their share of the budget.
 struct Kind {
     lists: Vec<Vec<Recipe>>,
     part: usize,
@@ -252,7 +252,7 @@ impl Search<'_> {
         ]
     }
 
-    /// The kinds that are tried with other words and flags than those of the first instances.
+    /// The kinds of recipes that are tried with words and flags other than those of the first instances.
     fn kinds_of_words(&self, bases: &[Recipe]) -> Vec<Kind> {
         let fits = &|recipe: &Recipe| recipe.sides(self.trial).is_some();
         let own = &mut Random::part(0, "with other words");

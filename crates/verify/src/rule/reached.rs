@@ -1,5 +1,5 @@
-//! Which parts of a rule the instances reach: on both sides of each comparison in its conditions, and in both branches
-//! of each `when` of its target.
+//! Tracks which parts of a rule the instances reach: both sides of each comparison in its conditions, and both branches
+//! of each `when` in its target.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) struct Parts {
 /// A condition that is not composed of others.
 struct Atom {
     reached: Reached,
-    /// Its place among the watched expressions, and those of the sides of a comparison.
+    /// Its index among the watched expressions, and the indices of a comparison's sides.
     at: usize,
     sides: Option<(usize, usize)>,
 }
@@ -122,7 +122,7 @@ impl Parts {
         }
     }
 
-    /// Counts an instance that the rule does not match, if that is for its conditions.
+    /// Counts an instance that the rule does not match, if its conditions are the reason.
     pub(super) fn rejected(&mut self, recipe: &Recipe) {
         let is_open = |atom: &Atom| !atom.reached.in_target && atom.reached.fails == 0;
         if self.left == 0 || !self.atoms.iter().any(is_open) {
@@ -136,7 +136,7 @@ impl Parts {
         }
     }
 
-    /// What was reached, in the order of the rule's text.
+    /// The parts that were reached, in the order of the rule's text.
     pub(super) fn reached(&self) -> Vec<Reached> {
         self.atoms.iter().map(|atom| atom.reached.clone()).collect()
     }

@@ -23,7 +23,7 @@ use tautomer_rule::{Class, Rule};
 /// Instances, of different ranks, that are varied one value at a time.
 const BASES: usize = 3;
 
-/// For every so many instances asked for, one more with coinciding dimensions is tried.
+/// For each group of this many requested instances, one more with coinciding dimensions is tried.
 const COINCIDENCES: usize = 2;
 
 /// A rule is wrong if its target has no type or a type other than the source's at `NEVER` plain instances or more, and
@@ -42,11 +42,11 @@ pub(crate) struct Search<'a> {
     pub(super) seen: FxHashSet<u64>,
     /// Instances so far, as bases for mutations; wrong ones are left out.
     pub(super) pool: Vec<Recipe>,
-    /// Those among them at which the sides agree.
+    /// Indices of the instances at which the sides agree.
     pub(super) agreeing: Vec<usize>,
-    /// How many of those the proof takes its forms from: an instance with coinciding dimensions gives no new form.
+    /// How many of these the proof takes its forms from: an instance with coinciding dimensions gives no new form.
     pub(super) forms: usize,
-    /// Which of those have an operator that no other instance has.
+    /// The range of those that have an operator that no other instance has.
     pub(super) operated: std::ops::Range<usize>,
     comparer: Comparer,
     pub(crate) evidence: EvidenceCounts,
@@ -63,7 +63,7 @@ pub(crate) struct Search<'a> {
     pub(super) telling: usize,
     /// Whether the target has a type at some instance.
     is_built: bool,
-    /// Which parts of the rule are reached, if that is to be counted.
+    /// The parts of the rule and how often each is reached, if that is to be counted.
     pub(super) parts: Option<Parts>,
     /// The first plain instance where no engine applies the rule.
     first_refused: Option<(Recipe, Sides)>,

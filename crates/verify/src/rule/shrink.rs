@@ -16,7 +16,7 @@ use tautomer_tensor::Tensor;
 /// The number of values tried.
 const EVALUATIONS: usize = 400;
 
-/// What counts as the same counterexample, and how much is tried to make it smaller.
+/// The criteria for the same counterexample, and how much is tried to make it smaller.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shrinking {
     /// A difference in type counts as a fault.
@@ -65,7 +65,7 @@ pub(crate) fn shrink(
     best
 }
 
-/// The same fault at simpler values: zeros and ones where they suffice.
+/// The same fault with simpler values: zeros and ones where they suffice.
 fn simplified(rule: &Rule, sides: &Sides, mismatch: Box<Mismatch>) -> Box<Mismatch> {
     let mut best = mismatch;
     let mut left = EVALUATIONS;

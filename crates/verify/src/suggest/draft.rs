@@ -33,7 +33,7 @@ pub(super) enum Place {
 /// Equal attributes or numbers, which one variable may stand for.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
-    /// Whether the variable is used in place of them.
+    /// Whether the variable is used instead of them.
     pub(super) is_open: bool,
     name: String,
     what: What,
@@ -58,7 +58,7 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    /// The rule for this region alone, but for the types of its operands.
+    /// The rule for only this region, except for the types of its operands.
     pub(super) fn new(region: &'a Region, class: Class, taken: &[String]) -> Draft<'a> {
         Draft {
             region,
@@ -76,7 +76,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The rule as the text of a rule file, without an example; `None` if a side has something that rules cannot say.
+    /// The rule as the text of a rule file, without an example; `None` if a side has something that rules cannot
+    /// express.
     pub(super) fn rule(&self) -> Option<String> {
         let source = self.side(Place::Source)?;
         let target = self.side(Place::Target)?;
@@ -419,7 +420,7 @@ fn groups(region: &Region) -> Vec<Group> {
     out
 }
 
-/// Gives the groups names of their own.
+/// Gives each group a different name.
 fn distinct(groups: &mut [Group]) {
     let mut taken: Vec<String> = Vec::new();
     for group in groups {

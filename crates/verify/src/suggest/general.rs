@@ -18,7 +18,7 @@ use tautomer_rule::{Class, Example, Rule, load_checked_rules_in, load_rules_in};
 /// How many instances each generalization is tried on; the final rule is verified as any other.
 const QUICK: usize = 40;
 
-/// How rules are tried.
+/// The settings for trying rules.
 pub(super) struct Searched<'a> {
     /// The declared operators that they may mention.
     pub(super) scope: &'a Scope,

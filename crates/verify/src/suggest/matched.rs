@@ -26,7 +26,7 @@ const CHOICES: usize = 4;
 /// The relative difference of equal values if they are computed in single precision.
 const SINGLE: f64 = 1e-4;
 
-/// Which values of two graphs agree.
+/// The values of two graphs that agree.
 pub(super) struct Matched {
     /// For values of the optimized graph, the value of the original that they equal.
     partner: FxHashMap<VertexId, VertexId>,
@@ -59,7 +59,7 @@ impl Matched {
 /// The values of the vertices of a graph, one for each run.
 type Runs = FxHashMap<VertexId, Vec<Value<f64>>>;
 
-/// What computes a value: equal calls of equal operands have equal keys.
+/// A key for the computation of a value: equal calls of equal operands have equal keys.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Call(Op, Attrs, Operands),
@@ -174,9 +174,9 @@ struct Finder<'a> {
     pair: &'a Pair,
     old: &'a Runs,
     new: &'a Runs,
-    /// The vertices of the original by what computes them.
+    /// The vertices of the original by the keys of their computations.
     exact: FxHashMap<Key, VertexId>,
-    /// The same, where operands stand for all operands of equal value.
+    /// The same, with operands of equal value identified.
     loose: FxHashMap<Key, VertexId>,
     out: Matched,
 }
@@ -214,7 +214,8 @@ impl Finder<'_> {
         original.ids().find(is_same)
     }
 
-    /// The vertex of the original that is the same call but for operands of equal value; those differ.
+    /// The vertex of the original that is the same call, except that its operands may be different vertices of equal
+    /// value; these are recorded as differences.
     fn through_equals(&mut self, v: VertexId) -> Option<VertexId> {
         let graph = &self.pair.optimized;
         let class = |u: VertexId| Some(self.out.classes.first(*self.out.partner.get(&u)?));

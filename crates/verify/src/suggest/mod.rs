@@ -1,11 +1,11 @@
-//! Rules from a pair of models: what another optimizer did, as rules in the language of rule files.
+//! Rules from a pair of models: turns the work of another optimizer into rules in the language of rule files.
 //!
 //! Both graphs are computed on the same data, and values that agree are paired (`matched`). Where a value of the
-//! optimized graph is a call that the original lacks, the calls that make it and those that make its counterpart are cut
-//! out down to what both graphs share: a *region*, which is a rule for these shapes and numbers (`region`). Its text is
-//! a draft (`draft`), which is generalized as far as nothing refutes it: types of operands are left open, attributes
-//! and constants become variables (`general`). A draft that is wrong in general gets the weakest conditions of
-//! [`repair`](crate::repair).
+//! optimized graph is a call that the original lacks, the calls that compute it and those that compute its counterpart
+//! are cut out, down to the values that both graphs share: a *region*, which is a rule for these shapes and numbers
+//! (`region`). Its text is a draft (`draft`), which is generalized as far as nothing refutes it: types of operands are
+//! left open, attributes and constants become variables (`general`). A draft that is wrong in general gets the weakest
+//! conditions from [`repair`](crate::repair).
 
 mod draft;
 mod general;
@@ -27,20 +27,20 @@ use crate::graphs::{Options as GraphOptions, Verdict as GraphVerdict, describe, 
 use crate::verdict::options::Options;
 use crate::verdict::report::Report;
 
-/// How many values of the original, all equal to one of the optimized graph, are tried as what it replaces.
+/// How many values of the original, all equal to one of the optimized graph, are tried as the value it replaces.
 const ALTERNATIVES: usize = 3;
 
 /// How often a region that gives no rule is made larger.
 const DEPTH: usize = 3;
 
-/// A rule that does at one or more places what another optimizer did.
+/// A rule that does what another optimizer did in one or more places.
 #[derive(Debug, Clone)]
 pub struct Suggestion {
     /// The rule with an example, as the text of a rule file.
     pub text: String,
-    /// What verification found out about the rule.
+    /// The result of verifying the rule.
     pub report: Report,
-    /// The places of the original at which it applies: the names of the values it replaces.
+    /// The places in the original where it applies: the names of the values it replaces.
     pub places: Vec<String>,
     /// The number of calls that it matches, and of those that replace them.
     pub calls: [usize; 2],
@@ -62,20 +62,20 @@ pub struct Suggestions {
     pub rules: Vec<Suggestion>,
     /// Differences for which there is no rule.
     pub left: Vec<Left>,
-    /// The number of differences that were not looked at, since the search was stopped before.
+    /// The number of differences that were not considered, because the search was stopped before.
     pub untried: usize,
-    /// Remarks: how inputs and results were paired, what was left out.
+    /// Remarks: how inputs and results were paired, and which were left out.
     pub notes: Vec<String>,
 }
 
-/// How far a search for rules has come.
+/// The progress of a search for rules.
 #[derive(Debug, Clone, Copy)]
 pub struct Sought<'a> {
     /// The number of differences that are done.
     pub done: usize,
     /// The number of all differences.
     pub total: usize,
-    /// The number of different changes that a rule was looked for: equal ones are one.
+    /// The number of different changes for which a rule was sought; equal changes count once.
     pub searched: usize,
     /// The rules found so far; more places may be added to them.
     pub rules: &'a [Suggestion],
@@ -202,7 +202,7 @@ pub fn suggest(
     Ok(out)
 }
 
-/// Adds a place to the rule that does what the region says, or a rule for it.
+/// Adds a place to the rule that already covers the region, or adds a rule for it.
 ///
 /// # Errors
 /// Why there is no rule.

@@ -16,7 +16,7 @@ const CALLS: usize = 64;
 /// The names of the first variables; further ones are numbered.
 const NAMES: [&str; 8] = ["x", "y", "z", "w", "v", "u", "a", "b"];
 
-/// What the original computes and what the optimized graph computes instead, both from the same inputs.
+/// A part of the original and the part of the optimized graph that replaces it, both with the same inputs.
 #[derive(Debug, Clone)]
 pub(super) struct Region {
     pub(super) source: Graph,
@@ -56,8 +56,8 @@ pub(super) fn number(value: &Tensor) -> Option<f64> {
     (first.is_finite() && rest.iter().all(|e| e.to_bits() == first.to_bits())).then_some(*first)
 }
 
-/// The region in which `old` of the original is `new` of the optimized graph: it ends at values that both compute, but
-/// for those in `past`.
+/// The region in which `old` of the original is `new` of the optimized graph: it ends at values that both compute,
+/// except those in `past`.
 ///
 /// # Errors
 /// If it cannot be written as a rule, the reason.
@@ -117,7 +117,7 @@ pub(super) fn cut(
 struct Side<'a> {
     graph: &'a Graph,
     root: VertexId,
-    /// What it is computed from, in order of appearance.
+    /// Its inputs, in order of appearance.
     stops: IndexMap<VertexId, ()>,
     /// The vertices between, operands first.
     inner: Vec<VertexId>,
@@ -125,7 +125,8 @@ struct Side<'a> {
 }
 
 impl Side<'_> {
-    /// What is computed below `root`, down to where `stop` says, to inputs, and to constants that are not one number.
+    /// The vertices below `root`, down to those where `stop` holds, to inputs, and to constants that are not one
+    /// number.
     fn below<'a>(graph: &'a Graph, root: VertexId, stop: &dyn Fn(VertexId) -> bool) -> Result<Side<'a>, String> {
         let mut side = Side {
             graph,

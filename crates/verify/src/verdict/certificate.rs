@@ -1,4 +1,4 @@
-//! Certificates: what an independent checker needs to prove a rule again.
+//! Certificates: the information that an independent checker needs to prove a rule again.
 
 use std::fmt::Write as _;
 

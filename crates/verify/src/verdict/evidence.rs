@@ -4,7 +4,7 @@ use super::report::Verdict;
 use crate::compare::finding::Evidence;
 use tautomer_op::Laws;
 
-/// How many agreements have which kind of evidence.
+/// The number of agreements for each kind of evidence.
 #[derive(Debug, Default)]
 pub(crate) struct EvidenceCounts {
     field: usize,

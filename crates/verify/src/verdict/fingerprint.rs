@@ -16,7 +16,7 @@ use tautomer_rule::{Example, ExampleKind, Rule};
 /// its text in canonical form without comments and documentation, and the rows of all operators in it, including those
 /// that the bodies of composite operators call.
 ///
-/// What primitive operators compute is not included; [`VERIFIER`](crate::VERIFIER) covers that.
+/// The semantics of primitive operators are not included; [`VERIFIER`](crate::VERIFIER) covers them.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -143,7 +143,7 @@ fn row(def: &OpDef) -> String {
     out
 }
 
-/// The body of an operator of the table: what else its declaration says is not what it computes.
+/// The body of an operator of the table: the rest of its declaration does not affect its value.
 fn body(decl: &OperatorDecl) -> String {
     format_operator(&OperatorDecl {
         doc: None,

@@ -22,8 +22,8 @@ pub enum Level {
     Undecided,
     /// The sides agree at all instances tried.
     Tested,
-    /// The sides are equal for a part of what the rule admits, which the verdict names: at all values for the shapes
-    /// tried, or at all sizes for the forms tried.
+    /// The sides are equal for a part of what the rule admits, which the verdict names: for all values at the shapes
+    /// tried, or for all sizes of the forms tried.
     Proved,
     /// The sides are equal at all values and sizes.
     ProvedAll,

@@ -1,4 +1,4 @@
-//! Lock files: verdicts kept beside the rules, one line of JSON for each rule.
+//! Lock files: verdicts stored next to the rules, one line of JSON for each rule.
 //!
 //! There is one lock in each directory of rule files, named [`LOCK_NAME`], so moving a rule to another file of the
 //! directory leaves no stale lock behind. Lines are sorted by file and rule and contain no timestamps, so a lock
@@ -20,8 +20,8 @@ use tautomer_op::Laws;
 /// The name of the lock file in a directory.
 pub const LOCK_NAME: &str = "verdicts.lock";
 
-/// The version of the verifier; a verdict of another version is out of date. Raise it with every change to the
-/// verifier, or to what an operator computes, that may change a verdict.
+/// The version of the verifier; a verdict of another version is out of date. Increment it with every change to the
+/// verifier, or to the semantics of an operator, that may change a verdict.
 pub const VERIFIER: u32 = 14;
 
 /// The version of the lock file format.
@@ -33,7 +33,7 @@ const FORMAT: u32 = 1;
 pub struct Entry {
     /// The rule file, without its directory; the name of the source for rules that are in no file.
     pub file: String,
-    /// The rule; the backward direction of a `<=>` rule has an entry of its own.
+    /// The rule; the backward direction of a `<=>` rule has a separate entry.
     pub rule: String,
     /// The class that the rule declares.
     pub class: String,
@@ -79,7 +79,7 @@ pub struct Entry {
     pub examples: String,
 }
 
-/// The extent of a proof for all sizes.
+/// The coverage of a proof for all sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Forms {
@@ -178,7 +178,7 @@ impl Lock {
     /// Parses the text of a lock.
     ///
     /// # Errors
-    /// What is wrong with it, and in which line.
+    /// The problem, and its line.
     pub fn parse(text: &str) -> Result<Lock, String> {
         let mut lines = text.lines().enumerate();
         let head = lines.next().map(|(_, line)| serde_json::from_str::<Head>(line));

@@ -1,4 +1,4 @@
-//! What is reported about a rule and kept: verdicts, the evidence for them, lock files and their table.
+//! Reports about rules: verdicts, the evidence for them, lock files and their table.
 
 pub(crate) mod certificate;
 pub(crate) mod evidence;

@@ -18,8 +18,7 @@ use tautomer_rule::{Class, Rule};
 pub enum Verdict {
     /// Both sides are equal for all dimensions, and the ledger leaves out nothing that the rule admits.
     ProvedForAll(Coverage),
-    /// Both sides are equal for all dimensions; of everything else, the ledger covers only a part of what the rule
-    /// admits.
+    /// Both sides are equal for all dimensions; the ledger covers only a part of everything else that the rule admits.
     ProvedFor(Coverage),
     /// Both sides are the same polynomials, possibly over uninterpreted functions, at every shape tried.
     Proved {
@@ -119,7 +118,7 @@ impl Counterexample {
     }
 }
 
-/// The counterexample that an instance is: its leaves get names of their own.
+/// The instance as a counterexample; each leaf gets a different name.
 pub(crate) fn counterexample(found: WrongInstance) -> Counterexample {
     let WrongInstance { sides, mismatch, .. } = found;
     let graph = with_own_names(&sides.graph);
@@ -138,7 +137,7 @@ pub(crate) fn counterexample(found: WrongInstance) -> Counterexample {
 }
 
 /// How often instances reached a condition of a rule, or of a `when` in its target: on either side, and close to its
-/// boundary. A comparison is a condition of its own; `and`, `or` and `not` are taken apart.
+/// boundary. Each comparison is a separate condition; `and`, `or` and `not` are taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reached {
     /// The condition, as written.
@@ -187,7 +186,7 @@ pub struct Report {
     pub refused: usize,
     /// The reason at the first of these.
     pub refusal: Option<String>,
-    /// Which parts of the rule the instances reached.
+    /// The parts of the rule that the instances reached.
     pub reached: Vec<Reached>,
     /// Mutations that were tried.
     pub attempts: usize,

@@ -31,7 +31,7 @@ impl Subject {
     }
 }
 
-/// All built-in rules: the library, the rules made of the bodies of composite operators, and the sets.
+/// All built-in rules: the library, the rules derived from the bodies of composite operators, and the sets.
 ///
 /// # Errors
 /// Problems in the files; the tests ensure that there are none.
@@ -97,7 +97,7 @@ pub fn shipped_verdict(rule: &Rule) -> Option<&'static Entry> {
     lock.get(file, &rule.name)
 }
 
-/// Whether a source text is a built-in rule file, unmodified.
+/// True if a source text is an unmodified built-in rule file.
 pub fn is_shipped(source: &Source) -> bool {
     let sets = library_set_files().iter().flat_map(|(_, files)| files.iter());
     let composite = || composite_rules().ok()?.first().map(|rule| &rule.ast.source);

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use super::level::Level;
 use super::lock::{Entry, Forms};
 
-/// A Markdown document: how many rules have which verdict, in total and for each source text, then each rule with its
-/// class, its verdict and the evidence for it. Each entry comes with the name of the source text of its rule; sections
-/// follow the order in which source texts first appear.
+/// A Markdown document: the number of rules for each verdict, in total and for each source text, then each rule with
+/// its class, its verdict and the evidence for it. Each entry comes with the name of the source text of its rule;
+/// sections follow the order in which source texts first appear.
 ///
 /// ```
 /// use tautomer_verify::{shipped_rules, shipped_verdict, verdict_table};
@@ -74,7 +74,7 @@ fn title(source: &str) -> String {
     }
 }
 
-/// How many entries have which verdict, with percentages.
+/// The number of entries for each verdict, with percentages.
 fn row(title: &str, entries: &[&Entry]) -> String {
     let mut out = format!("| {title} | {} |", entries.len());
     for level in Level::ALL {

@@ -14,7 +14,7 @@ const FOUND: usize = 4;
 /// The number of attempts to find them.
 const ATTEMPTS: usize = 600;
 
-/// An attribute that a source requires, and what calls have in its place.
+/// An attribute that a source requires, and the attributes that calls have instead.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::check) struct Rewritten {
     /// The operator.
@@ -31,12 +31,12 @@ pub(in crate::check) struct Rewritten {
     pub(in crate::check) instead: Instead,
 }
 
-/// What a source should have in place of an attribute that no call has.
+/// What a source should have instead of an attribute that no call has.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::check) enum Instead {
     /// The attribute is left out, and those that it determines are bound.
     LeaveOut(Vec<&'static str>),
-    /// The attribute is a list of this form, or has another value, and a condition says more.
+    /// The attribute is a list of this form, or has another value, and a condition states the rest.
     Bind(String),
     /// The attribute has this value in every call.
     Write(AttrValue),
@@ -51,7 +51,7 @@ pub(super) struct Fixed<'a> {
 }
 
 impl Fixed<'_> {
-    /// True if the call has what the source requires.
+    /// True if the call has the value that the source requires.
     fn stands(&self, def: &'static OpDef, rank: Option<usize>, actual: &AttrValue) -> bool {
         let value = resolved(&def.attrs[self.attr], &self.value, rank);
         let Some(items) = self.items else {
@@ -199,7 +199,7 @@ fn alone(rule: &Rule, def: &'static OpDef, operands: &[Item], attrs: &[AttrPatte
     left?.into_iter().next()
 }
 
-/// All shapes of at most that rank with these extents.
+/// All shapes of at most that rank with these dimensions.
 fn shapes(extents: &[i64], rank: u32) -> Vec<Shape> {
     let of = |r: u32| {
         (0..extents.len().pow(r)).map(move |n| {

@@ -1,4 +1,4 @@
-//! Whether the two sides of a rule can have the same type, tried on operands for which the source has types.
+//! Checks whether the two sides of a rule can have the same type, on operands for which the source has types.
 
 mod build;
 mod call;

@@ -2,7 +2,7 @@
 //!
 //! Operators, types and conditions of a rule tie dimensions together, in ways not known beforehand. So a mutation of a
 //! number also changes some of the places that hold the same number: all dimensions of leaves, those on the same axis,
-//! attributes as well, or none. Inference or the matcher rejects what does not fit.
+//! attributes as well, or none. Inference or the matcher rejects instances that do not fit.
 
 mod attribute;
 mod convolution;

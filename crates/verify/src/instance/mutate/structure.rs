@@ -51,7 +51,7 @@ pub(super) fn mutate_operator(recipe: &mut Recipe, numbers: &RuleNumbers, random
     replace_operator(recipe, before, next);
 }
 
-/// Puts another operator in the place of one, in all calls, with the attributes that both have.
+/// Replaces an operator by another one in all calls, keeping the attributes that both have.
 fn replace_operator(recipe: &mut Recipe, before: &'static OpDef, next: &'static OpDef) {
     for step in &mut recipe.steps {
         if let Step::Call { def, attrs, .. } = step
@@ -66,8 +66,8 @@ fn replace_operator(recipe: &mut Recipe, before: &'static OpDef, next: &'static 
     }
 }
 
-/// The recipe with each operator that a variable of the rule may stand for, in place of the one that it has, with the
-/// name of the operator.
+/// The recipe with the operator of a variable replaced by each operator that the variable may stand for, and that
+/// operator's name.
 pub(crate) fn with_each_operator(recipe: &Recipe, rule: &Rule) -> Vec<(&'static str, Recipe)> {
     let mut out = Vec::new();
     for variable in &rule.operators {
@@ -125,7 +125,7 @@ pub(crate) fn with_operators(recipe: &Recipe, numbers: &RuleNumbers, random: &mu
     out
 }
 
-/// Removes an operand of a call with any number of them, or adds a copy of the last one with leaves of its own.
+/// Removes an operand of a call with a variable number of operands, or adds a copy of the last one with new leaves.
 pub(super) fn mutate_members(recipe: &mut Recipe, numbers: &RuleNumbers, random: &mut Random) {
     let variadic = |i: &usize| match &recipe.steps[*i] {
         Step::Call { def, operands, .. } => def.arity().1.is_none() && !operands.is_empty(),

@@ -94,8 +94,8 @@ pub(crate) fn with_axes(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
     choices.into_iter().map(chosen).collect()
 }
 
-/// All orders of axes replaced at once by random ones, of three or four axes and of as many as the rule names, with equal
-/// dimensions.
+/// Recipes in which all orders of axes are replaced at once by random ones, of three or four axes and of as many as the
+/// rule names, with equal dimensions.
 pub(crate) fn with_all_orders(recipe: &Recipe, numbers: &RuleNumbers, random: &mut Random) -> Vec<Recipe> {
     let lists: Vec<(usize, usize, Vec<i64>)> = written_lists(recipe)
         .into_iter()
@@ -196,7 +196,7 @@ pub(crate) fn with_everything(recipe: &Recipe, tells: &dyn Fn(&Recipe) -> bool, 
     out
 }
 
-/// What an integer of a recipe is.
+/// The kind of an integer in a recipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Varied {
     Axis,

@@ -88,7 +88,7 @@ pub(crate) fn with_empty_lists(recipe: &Recipe) -> Vec<Recipe> {
     out
 }
 
-/// The recipe with another number of operands of a call; added ones are copies of the last, with leaves of their own.
+/// The recipe with another number of operands of a call; added ones are copies of the last, with new leaves.
 fn with_members(recipe: &Recipe, call: usize, count: usize) -> Option<Recipe> {
     let mut out = Recipe {
         steps: recipe.steps[..call].to_vec(),
@@ -124,7 +124,7 @@ fn with_members(recipe: &Recipe, call: usize, count: usize) -> Option<Recipe> {
     Some(out)
 }
 
-/// A copy of a step with leaves of its own; everything else is shared.
+/// A copy of a step with new leaves; everything else is shared.
 fn copied(recipe: &mut Recipe, step: usize) -> Option<usize> {
     let mut copy = recipe.steps.get(step)?.clone();
     match &mut copy {

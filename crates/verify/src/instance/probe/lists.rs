@@ -9,7 +9,7 @@ use tautomer_tensor::Tensor;
 /// The number of elements of a constant that is replaced.
 const LENGTHS: std::ops::RangeInclusive<usize> = 2..=256;
 
-/// By how much elements differ from what they were.
+/// The amounts by which elements are changed.
 const ASIDE: [f64; 2] = [1.0, -2.0];
 
 /// The recipe with each constant of several elements replaced by some in which elements differ: one of them, all but

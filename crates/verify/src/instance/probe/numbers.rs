@@ -64,7 +64,7 @@ pub(crate) fn with_numbers(recipe: &Recipe, numbers: &RuleNumbers, random: &mut 
 }
 
 /// The recipe with all constants and float attributes replaced at once, some by a number near one in the rule, some by
-/// any other: bounds may have any order, and one number may matter only beside another.
+/// any other: bounds may have any order, and one number may matter only in combination with another.
 pub(crate) fn with_all_numbers(recipe: &Recipe, numbers: &RuleNumbers, random: &mut Random) -> Vec<Recipe> {
     let places = all_places(recipe);
     if places.len() < 2 {
@@ -113,7 +113,7 @@ pub(crate) fn with_all_numbers(recipe: &Recipe, numbers: &RuleNumbers, random: &
     (0..TOGETHER).map(|_| one()).collect()
 }
 
-/// The recipe with double precision in place of every other floating-point type.
+/// The recipe with double precision instead of every other floating-point type.
 fn doubled(recipe: &Recipe) -> Option<Recipe> {
     let mut out = recipe.clone();
     for step in &mut out.steps {

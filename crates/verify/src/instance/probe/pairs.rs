@@ -60,8 +60,8 @@ impl Spot {
     }
 }
 
-/// The recipe with every two numbers replaced at once by small ones, of those numbers that cannot be replaced one by one;
-/// `fits` tells whether the rule matches. All results match.
+/// The recipe with each pair of numbers that cannot be replaced one by one replaced by small numbers; `fits` tells
+/// whether the rule matches. All results match.
 pub(crate) fn with_pairs(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> Vec<Recipe> {
     let roomy = squared(recipe, ROOM);
     let base = if fits(&roomy) { roomy } else { recipe.clone() };
@@ -83,7 +83,7 @@ pub(crate) fn with_pairs(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> Vec
     out
 }
 
-/// The places with numbers: constants, and attributes that are no axes.
+/// The places with numbers: constants, and attributes that are not axes.
 fn spots(recipe: &Recipe) -> Vec<Spot> {
     let mut out: Vec<Spot> = Vec::new();
     for (place, _) in recipe.integers() {

@@ -30,7 +30,7 @@ const ROOM: [i64; 5] = [4, 8, 3, 5, 6];
 /// The largest number of the rule that is used as a dimension.
 const LARGEST: i64 = 4000;
 
-/// The largest number of the rule of which dimensions beyond its neighbours are tried.
+/// The largest number of a rule for which dimensions beyond its neighbours are tried.
 const FEW: i64 = 64;
 
 /// Random values for all integer attributes that are not axes at once, with dimensions that leave room for them; `fits`
@@ -93,7 +93,7 @@ pub(crate) fn with_integers(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool, ran
 }
 
 /// Each integer attribute that is not an axis at 2 and at 3, with one dimension of one operand a multiple of its
-/// square: blocks of groups, whose order matters only where there are several of each.
+/// square: blocks of groups, whose order matters only if there are several of each.
 pub(crate) fn with_blocks(recipe: &Recipe) -> Vec<Recipe> {
     let mut out = Vec::new();
     for (place, _) in recipe.integers() {

@@ -1,7 +1,7 @@
-//! The branches of a target as rules of their own.
+//! The branches of a target as separate rules.
 //!
-//! `s => when c { a } else { b }` follows from `s => a where c` and `s => b`. The second says more than is needed, but
-//! its condition stays true when axes are taken away, and `not c` may not.
+//! `s => when c { a } else { b }` follows from `s => a where c` and `s => b`. The second is stronger than needed, but
+//! its condition stays true when axes are removed, and `not c` may not.
 
 use tautomer_lang::ast::{Block, ExprId, ExprKind, LetNames};
 use tautomer_rule::Rule;
@@ -56,7 +56,7 @@ fn first(rule: &Rule) -> Option<(Place, ExprId, Block, Block)> {
         })
 }
 
-/// The rule with a block in place of a branch.
+/// The rule with a branch replaced by a block.
 fn replaced(rule: &Rule, place: Place, block: Block) -> Option<Rule> {
     let mut out = rule.clone();
     match place {

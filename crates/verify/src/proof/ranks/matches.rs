@@ -1,4 +1,4 @@
-//! Whether a rule applies at some ranks, whatever the dimensions are.
+//! Decides whether a rule applies at some ranks, whatever the dimensions are.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tautomer_tensor::assume;
 /// Limit on the cases in which a match is looked for.
 const MATCHES: usize = 60;
 
-/// The rule with those of its conditions alone that depend on nothing but ranks; `None` if it has none, or if the types
+/// The rule with only those of its conditions that depend on nothing but ranks; `None` if it has none, or if the types
 /// of its variables have dimensions.
 pub(super) fn by_rank(scope: &Scope<'_>) -> Option<Arc<Rule>> {
     let mut rule = (*scope.relaxed).clone();

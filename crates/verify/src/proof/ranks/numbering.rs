@@ -1,8 +1,8 @@
-//! Whose axes the numbers of a list count, so that lists which are composed stay right when axes are taken away.
+//! Finds the value whose axes the numbers in a list count, so that composed lists stay right when axes are removed.
 //!
 //! `[p[i] for i in q]` maps the numbers in `q` by `p`. Let `p` order the axes of `x`, and let `q` order the axes of the
-//! result. Taking an axis away renumbers the axes of each value; the composed list is renumbered with them, exactly if
-//! every number is looked up in a list whose positions are the axes that the number counts. That is what is checked.
+//! result. Removing an axis renumbers the axes of each value; the composed list is renumbered with them exactly if
+//! every number is looked up in a list whose positions are the axes that the number counts. This module checks that.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind};
 use tautomer_op::{AttrValue, AxesRule};
 use tautomer_rule::{AttrPattern, PatternId, PatternNode, Rule};
 
-/// What an expression of axes is.
+/// The kind of an expression of axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Axes {
     /// A number that counts the axes of a value.
@@ -23,11 +23,11 @@ enum Axes {
     Order { of: PatternId, numbers: PatternId },
 }
 
-/// What the source says about the names of axes.
+/// The source's facts about the names of axes.
 pub(super) struct Numbering<'a> {
     rule: &'a Rule,
     names: FxHashMap<Arc<str>, Axes>,
-    /// Calls that take the axes in a list away: the result, the operand, the name of the list.
+    /// Calls that remove the axes in a list: the result, the operand, the name of the list.
     removed: Vec<(PatternId, PatternId, Arc<str>)>,
     /// Results that have as many axes as their operand, with it.
     as_many: Vec<(PatternId, PatternId)>,
@@ -93,7 +93,7 @@ impl<'a> Numbering<'a> {
         }
     }
 
-    /// True for `p == range(x.rank)`, where `p` orders the axes of `x`: then it does so too after an axis is taken away.
+    /// True for `p == range(x.rank)`, where `p` orders the axes of `x`: then it still does after an axis is removed.
     pub(super) fn is_in_order(&self, lhs: ExprId, rhs: ExprId) -> bool {
         let ast = &self.rule.ast;
         let (Some(Axes::Order { numbers, .. }), ExprKind::Call { callee, args, .. }) =
@@ -106,7 +106,7 @@ impl<'a> Numbering<'a> {
             if callee.as_str() == "range" && name.as_str() == "rank" && self.variable(*base) == Some(numbers))
     }
 
-    /// True for `l == sorted(l)`, where `l` has numbers of axes: then it is sorted too after an axis is taken away.
+    /// True for `l == sorted(l)`, where `l` has numbers of axes: then it is still sorted after an axis is removed.
     pub(super) fn is_sorted(&self, lhs: ExprId, rhs: ExprId) -> bool {
         let ast = &self.rule.ast;
         let text = |id: ExprId| {
@@ -136,7 +136,7 @@ impl<'a> Numbering<'a> {
         own.next().is_none().then_some(at)
     }
 
-    /// What an expression is, where `bound` is the variable of the comprehension around it.
+    /// The kind of an expression, if `bound` is the variable of the comprehension around it.
     fn axes(&self, id: ExprId, bound: Option<(&str, Axes)>) -> Option<Axes> {
         let ast = &self.rule.ast;
         match ast.kind(id) {
@@ -192,7 +192,7 @@ impl<'a> Numbering<'a> {
         }
     }
 
-    /// `i` in `for i in range(x.rank) if (i in j) == false`, where a call takes away the axes `j` of `x`, or of a value
+    /// `i` in `for i in range(x.rank) if (i in j) == false`, where a call removes the axes `j` of `x`, or of a value
     /// with as many axes: the numbers that the axes of its result have there.
     fn remaining(&self, var: &str, iter: ExprId, cond: ExprId) -> Option<Axes> {
         let ast = &self.rule.ast;

@@ -1,7 +1,7 @@
 //! The axes of all values of both sides, and which of them are the same axis.
 //!
-//! An axis that no operator looks at can be taken away from all values at once: what is left is an instance of the
-//! rule, and each of its elements is an element of the larger one.
+//! An axis that no operator looks at can be removed from all values at once: the rest is an instance of the rule, and
+//! each of its elements is an element of the larger one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ struct Spaces {
     numbered: Vec<Vec<Axis>>,
 }
 
-/// The largest rank of a value after all axes are taken away that can be; `None` if that is not known.
+/// The largest rank of a value after removing all axes that can be removed; `None` if that is not known.
 ///
 /// `leaves` has the leaves of the source, with the variables that match them.
 pub(super) fn least_ranks(
@@ -259,7 +259,7 @@ impl Spaces {
         out
     }
 
-    /// An operator along one axis: the axis stays, and those before or after it from where it is counted.
+    /// An operator along one axis: the axis stays, and so do those between it and the end from which it is counted.
     fn along(&mut self, def: &OpDef, attrs: &[AttrValue], space: &[Axis], text: &Text) -> Option<()> {
         let axis = match attrs.get(def.attr_index("axis")?)? {
             AttrValue::Int(d) => usize::try_from(d.as_const()?).ok()?,
@@ -293,7 +293,7 @@ impl Spaces {
         }
     }
 
-    /// Adds what conditions and attributes of the rule say about the axes of its variables.
+    /// Adds the facts that conditions and attributes of the rule state about the axes of its variables.
     fn read(&mut self, leaves: &[(VertexId, Vec<Arc<str>>)], text: &Text) -> Option<()> {
         let of = |name: &Arc<str>| -> Vec<VertexId> {
             let own = leaves.iter().filter(|(_, names)| names.contains(name));

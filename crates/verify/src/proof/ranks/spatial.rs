@@ -1,18 +1,19 @@
 //! Rules over windows: a proof with one spatial axis is a proof with any number of them.
 //!
 //! The axes after the first two of an image or of a kernel are spatial. An operator along windows treats them alike and
-//! apart from one another: what it reads along one of them depends on dimensions, attributes and positions of that axis
-//! alone. So a formula for one spatial axis is a formula for several, if each of its symbols for that axis is read as a
-//! tuple with a number for each axis: equal terms stay equal, facts hold for each number, a range is a box, and a
-//! condition on an index is one for each axis.
+//! separately: what it reads along one of them depends only on dimensions, attributes and positions of that axis. So a
+//! formula for one spatial axis is a formula for several, if each of its symbols for that axis is read as a tuple with
+//! a number for each axis: equal terms stay equal, facts hold for each number, a range is a box, and a condition on an
+//! index is one for each axis.
 //!
 //! Two things are shown here. The text of the rule says the same for any number of spatial axes ([`text`], [`axes`]):
-//! they stand together as the last axes of each value, no list and no condition tells them apart, and lists with an
-//! entry for each are passed on as they are. And the proof for one axis holds for tuples, which
-//! [`Block`](crate::proof::block::Block) watches.
+//! they are together as the last axes of each value, no list and no condition tells them apart, and lists with an entry
+//! for each are passed on as they are. And the proof for one axis holds for tuples, which
+//! [`Block`](crate::proof::block::Block) checks.
 //!
-//! A variable of any rank may have some of the spatial axes alone. It is broadcast, so it may as well have dimension 1
-//! along the others, and the text sees no difference. One with more axes than an image is tried, and must not match.
+//! A variable of any rank may have only some of the spatial axes. It is broadcast, so it may as well have dimension 1
+//! along the others, and the text sees no difference. A variable with more axes than an image is tried, and must not
+//! match.
 
 mod axes;
 mod places;
@@ -52,11 +53,12 @@ pub(in crate::proof) fn applies(rule: &Rule) -> bool {
     rule.source.operators().any(slides)
 }
 
-/// What a rule says where its variables have certain axes.
+/// The statements of a rule if its variables have certain axes.
 struct Reading {
     /// The axes of the variables.
     variables: Vec<Axes>,
-    /// The axes of the outputs of both sides, and what the conditions say; `None` if no match has such variables.
+    /// The axes of the outputs of both sides, and the facts that the conditions state; `None` if no match has such
+    /// variables.
     sides: Option<(Vec<Axes>, Vec<Axes>, Said)>,
     /// A variable has more axes than an image.
     beyond: bool,
@@ -132,8 +134,8 @@ fn prove_one(
     Some(true)
 }
 
-/// What the rule says for all ranks that its variables may have where there is one spatial axis; `None` if it may say
-/// something else where there are more.
+/// The statements of the rule for all ranks that its variables may have with one spatial axis; `None` if they may be
+/// different with more.
 fn readings(scope: &Scope<'_>) -> Option<Vec<Reading>> {
     let rule = scope.rule();
     let (images, vectors) = places(rule);
@@ -198,7 +200,7 @@ fn read(text: &Text<'_>, variables: &[Axes]) -> Result<(Vec<Axes>, Vec<Axes>, Sa
     Ok((source, text.target(names)?, said))
 }
 
-/// What the vertices of the pattern match, apart from ranks and lists.
+/// The things that the vertices of the pattern match, apart from ranks and lists.
 type Signature = Vec<(PatternId, Step)>;
 
 /// The signature of an instance. Where variables match one value, it is that of instances where they do not, which have
@@ -277,7 +279,7 @@ fn axes_of(prepared: &Prepared) -> Option<usize> {
         })
 }
 
-/// A recipe without ranks, lists, and what tells floating-point types apart.
+/// A recipe without ranks, lists, and the differences between floating-point types.
 pub(in crate::proof) fn structure(recipe: &Recipe) -> Recipe {
     let mut out = recipe.clone();
     for step in &mut out.steps {
@@ -320,8 +322,8 @@ fn has_no_axes(recipe: &Recipe) -> bool {
     out.build().is_ok()
 }
 
-/// The form with each word for automatic padding that the pattern leaves open: where dimensions are unknown, the word
-/// stands in the graph.
+/// The form with each word for automatic padding that the pattern leaves open: if dimensions are unknown, the word
+/// stays in the graph.
 fn by_padding(rule: &Rule, form: &Form) -> Vec<Form> {
     let written = |node: &PatternNode| match node {
         PatternNode::Call { def, attrs, .. } if slides(def) => {
@@ -388,7 +390,7 @@ impl Base {
         Block::of(&symbols)
     }
 
-    /// The cases of what the conditions say about the spatial dimensions.
+    /// The cases of the conditions' facts about the spatial dimensions.
     fn said(
         &self,
         rule: &Rule,

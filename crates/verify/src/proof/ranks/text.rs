@@ -1,6 +1,6 @@
-//! What the text of a rule says about ranks and axes, as far as taking axes away keeps it true.
+//! The statements of a rule's text about ranks and axes, as far as they stay true when axes are removed.
 //!
-//! A rule whose conditions or attributes ask for anything else has no [`Text`], and its ranks count as sampled.
+//! A rule whose conditions or attributes ask for anything else has no [`Text`], and its ranks count as only sampled.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,14 +27,15 @@ pub(super) enum Looked {
     Numbered,
 }
 
-/// What a rule says about ranks and axes.
+/// The statements of a rule about ranks and axes.
 #[derive(Debug, Default)]
 pub(super) struct Text {
     /// Axes that stay where they are, by variable.
     pub(super) looked: Vec<(Arc<str>, Looked)>,
     /// Variables whose axes correspond, counted from the last one.
     pub(super) tied: Vec<(Arc<str>, Arc<str>)>,
-    /// Variables of which a condition says that their shapes are equal from an axis on: of equal rank, if one has it.
+    /// Variables whose shapes are equal from an axis on, according to a condition; they have equal rank if one of them
+    /// has the axis.
     pub(super) equal: Vec<(Arc<str>, Arc<str>, usize)>,
     /// Some axis is written as a number from the front, or from the end.
     pub(super) from_front: bool,
@@ -47,10 +48,10 @@ pub(super) struct Text {
     pub(super) everything: bool,
     /// A list of axes is left out, and may mean all of them.
     pub(super) all_axes: bool,
-    /// The largest number written beside ranks and axes.
+    /// The largest number written next to ranks and axes.
     pub(super) largest: usize,
-    /// Some attribute of the target, or some condition, is composed of axes in a way that follows when axes are taken
-    /// away.
+    /// Some attribute of the target, or some condition, is composed of axes in a way that stays right when axes are
+    /// removed.
     natural: bool,
     /// Axes are used in another way.
     unnatural: bool,
@@ -68,7 +69,7 @@ fn is_axes(kind: AttrKind) -> bool {
 }
 
 impl Text {
-    /// Reads a rule; `None` if a condition is not known to stay true when axes are taken away.
+    /// Reads a rule; `None` if a condition is not known to stay true when axes are removed.
     pub(super) fn of(rule: &Rule) -> Option<Text> {
         if !rule.source.families.is_empty() {
             return None;
@@ -246,7 +247,7 @@ impl Text {
             || super::super::scope::calls(&rule.ast, id, &|f| f.reads == Reads::Ranks || f.name == "range")
     }
 
-    /// Reads a condition that has to stay true when axes are taken away.
+    /// Reads a condition that has to stay true when axes are removed.
     fn condition(&mut self, rule: &Rule, id: ExprId) -> Option<()> {
         if !self.asks(rule, id) {
             return Some(());
@@ -531,8 +532,8 @@ impl Text {
         }
     }
 
-    /// True for axes that are handed on, and unions and differences of lists: whatever the axes are, taking an axis
-    /// away from the lists takes it away from the value.
+    /// True for axes that are passed on, and unions and differences of lists: whatever the axes are, removing an axis
+    /// from the lists removes it from the value.
     fn axes(&self, rule: &Rule, id: ExprId) -> bool {
         let ast = &rule.ast;
         match ast.kind(id) {

@@ -1,4 +1,4 @@
-//! The ledger of a proof: how the proved forms cover what may vary about the rule.
+//! The ledger of a proof: how the proved forms cover everything that may vary in the rule.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ const SHOWN: usize = 6;
 /// Limit on the combinations of alternatives that are counted.
 const COMBINATIONS: usize = 256;
 
-/// Results of the proof beside the forms.
+/// Results of the proof in addition to the forms.
 pub(in crate::proof) struct Found {
     /// The proof for two axes extends to more.
     pub(in crate::proof) any_rank: bool,
@@ -30,7 +30,7 @@ pub(in crate::proof) struct Found {
     pub(in crate::proof) all_types: bool,
     /// Booleans and words were tried in all combinations.
     pub(in crate::proof) all_words: bool,
-    /// Constants that differ in their last digits were taken for equal.
+    /// Constants that differ in their last digits were assumed to be equal.
     pub(in crate::proof) rounded: bool,
     /// The number of forms whose proof took too long.
     pub(in crate::proof) limited: usize,

@@ -2,7 +2,7 @@
 //!
 //! A number may be passed to a call of the target, as an attribute or as an operand, and conditions may bound it, as
 //! long as they look at nothing else: then they decide whether the rule applies, and nothing about what it does. In the
-//! proof the number is a token, which stands for every number, so also for those that satisfy the conditions.
+//! proof the number is a token, which represents every number, including those that satisfy the conditions.
 
 use super::{Prepared, Scope, Source, WHOLE, calls, dtypes, looks_at_operands};
 use crate::instance::recipe::Step;
@@ -135,7 +135,7 @@ impl Scope<'_> {
                 .all(|id| self.only_passed(id, false, number, mentions))
     }
 
-    /// True if an expression depends on the number alone.
+    /// True if an expression depends only on the number.
     fn is_about(&self, id: ExprId, number: &dyn Fn(ExprId) -> bool) -> bool {
         let ast = &self.rule.ast;
         match ast.kind(id) {
@@ -190,7 +190,7 @@ impl Scope<'_> {
         }
     }
 
-    /// True if an expression of the target is certainly a tensor, so that a number beside it becomes a constant.
+    /// True if an expression of the target is certainly a tensor, so that a number next to it becomes a constant.
     fn is_tensor(&self, id: ExprId) -> bool {
         let ast = &self.rule.ast;
         match ast.kind(id) {
@@ -252,5 +252,5 @@ impl Scope<'_> {
     }
 }
 
-/// How far numbers may differ that a proof takes for equal: constants are rounded.
+/// The largest difference between numbers that a proof assumes to be equal, since constants are rounded.
 const NEAR: f64 = 1e-6;

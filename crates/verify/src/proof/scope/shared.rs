@@ -1,4 +1,4 @@
-//! What forms have in common: attributes with one name have one symbol, and floating-point types have one proof.
+//! Parts that forms share: attributes with one name have one symbol, and floating-point types have one proof.
 
 use super::{FREE, Open, Prepared, Scope, Source};
 use crate::instance::recipe::{Recipe, Step};
@@ -41,7 +41,7 @@ impl Scope<'_> {
             })
     }
 
-    /// The recipe with `f32` in place of another floating-point type, if it has only one.
+    /// The recipe with `f32` instead of another floating-point type, if it has only one.
     pub(in crate::proof) fn with_one_float_type(recipe: &Recipe) -> Recipe {
         let mut out = recipe.clone();
         let mut only: Option<DType> = None;
@@ -60,7 +60,7 @@ impl Scope<'_> {
         out
     }
 
-    /// True if the name of an attribute stands for a list with a value of each member.
+    /// True if the name of an attribute refers to a list with a value for each member.
     pub(super) fn is_of_each_member(&self, bound: &[(PatternId, usize)], open: &Open) -> bool {
         bound.iter().any(|&(at, step)| {
             step == open.step

@@ -1,4 +1,4 @@
-//! Small terms, and what is asked about operators and attributes.
+//! Small terms, and questions about operators and attributes.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! Which operands the conditions of a declaration admit: which of them are given, and their element types and ranks.
+//! The operands that the conditions of a declaration admit: which of them are given, and their element types and ranks.
 
 use tautomer_lang::ast::{Dims, ExprId, ExprKind, TypeKind};
 use tautomer_tensor::{DType, Dim, TensorType, Type};
@@ -14,7 +14,7 @@ const RANKS: std::ops::Range<usize> = 0..6;
 /// The maximum number of types of operands that are compared with the conditions.
 const MOST_COMPARED: usize = 2000;
 
-/// What a condition asks of operands.
+/// A condition and what it asks about operands.
 struct Asks {
     condition: ExprId,
     /// The position of the last operand that it mentions.
@@ -23,7 +23,7 @@ struct Asks {
     types: bool,
 }
 
-/// The conditions that ask operands for no more than whether they are given, for element types and for ranks.
+/// The conditions that ask only whether operands are given, and for element types and ranks.
 fn questions(body: &Body<'_>) -> impl Iterator<Item = Asks> {
     body.decl
         .conditions

@@ -1,4 +1,4 @@
-//! The axes of all values of both sides, where the spatial ones are taken together.
+//! The axes of all values of both sides, with the spatial ones taken together.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tautomer_rule::{AttrPattern, Item, PatternNode, ProjIndex};
 /// The axes of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Axes {
-    /// How many there are before the spatial ones, or altogether.
+    /// The number of axes before the spatial ones, or of all axes if there are none.
     pub(super) first: usize,
     /// The spatial ones are the last.
     pub(super) spatial: bool,
@@ -23,7 +23,7 @@ impl Axes {
         spatial: true,
     };
 
-    /// Of a value without spatial axes.
+    /// The axes of a value without spatial axes.
     pub(super) fn plain(first: usize) -> Axes {
         Axes { first, spatial: false }
     }
@@ -43,7 +43,7 @@ pub(super) fn slides(def: &OpDef) -> bool {
     )
 }
 
-/// True for attributes with an entry for each axis, and those of which nothing is known.
+/// True for attributes with an entry for each axis, and those about which nothing is known.
 fn is_list(declared: &AttrDef) -> bool {
     use AttrKind::{Axes, Axis, Bool, DType, Float, Int, OneOf};
     !matches!(declared.kind, Axis(_) | Axes(_) | Bool | DType | Float | Int | OneOf(_))
@@ -372,7 +372,7 @@ fn tensors(values: Vec<Option<Value>>) -> Result<Vec<Axes>, No> {
     values.into_iter().map(one).collect()
 }
 
-/// The axes of a function of elements at one place.
+/// The axes of a function of elements at one position.
 fn broadcast(all: &[Axes]) -> Result<Axes, No> {
     let spatial = all.iter().any(|axes| axes.spatial);
     // Other axes would be some of the spatial ones.

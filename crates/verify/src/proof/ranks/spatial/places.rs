@@ -27,7 +27,7 @@ pub(super) fn places(rule: &Rule) -> (Vec<usize>, Vec<usize>) {
     (images, vectors)
 }
 
-/// The operand that no other one has more axes than, as conditions say: so many the result of a function of elements has.
+/// The operand with the most axes, according to the conditions; the result of a function of elements has as many.
 fn longest(rule: &Rule, operands: &[Item]) -> Option<usize> {
     let variable = |item: &Item| match rule.source.node(item.vertex()) {
         PatternNode::Variable(i) => Some(*i),

@@ -1,4 +1,4 @@
-//! What a rule says about ranks and shapes, as far as it says the same for any number of spatial axes.
+//! The statements of a rule about ranks and shapes, as far as they are the same for any number of spatial axes.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) enum No {
     Unknown,
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Debug, Clone)]
 pub(super) enum Value {
     /// A tensor.
@@ -48,7 +48,7 @@ fn axes_of(names: &Names, name: &str) -> Option<Axes> {
     }
 }
 
-/// What conditions say about the dimensions along the spatial axes.
+/// The facts that conditions state about the dimensions along the spatial axes.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     /// Values whose spatial dimensions are equal.
@@ -64,7 +64,7 @@ pub(super) struct Text<'a> {
     numbers: Vec<Arc<str>>,
     /// Names of lists with an entry for each spatial axis, or two, with the attribute.
     lists: Vec<(Arc<str>, &'static str)>,
-    /// Variables that may have some of the spatial axes alone.
+    /// Variables that may have only some of the spatial axes.
     loose: Vec<Arc<str>>,
     said: RefCell<Said>,
 }
@@ -123,7 +123,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// What the conditions say; an error if one does not say the same for any number of spatial axes.
+    /// The facts that the conditions state; an error if one is not the same for any number of spatial axes.
     pub(super) fn conditions(&self, names: &Names) -> Result<Said, No> {
         self.said.replace(Said::default());
         for &condition in &self.rule.conditions {
@@ -242,7 +242,7 @@ impl<'a> Text<'a> {
         known.then_some(()).ok_or(No::Unknown)
     }
 
-    /// `a.rank op b.rank + c`: the same for all numbers of spatial axes, and where `a` has some of them alone.
+    /// `a.rank op b.rank + c`: the same for all numbers of spatial axes, also if `a` has only some of them.
     fn ranks(&self, op: BinaryOp, a: &str, (b, c): (&str, i64), names: &Names) -> Result<(), No> {
         use BinaryOp::{Eq, Ge, Gt, Le, Lt, Ne};
         let (x, y) = (
