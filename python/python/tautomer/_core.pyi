@@ -4,7 +4,6 @@ from os import PathLike
 from typing import Any, Callable
 
 import numpy as np
-from _typeshed import ReadableBuffer
 
 __version__: str
 
@@ -15,7 +14,7 @@ class Model:
     @staticmethod
     def open(path: str | PathLike[str], rules: RuleSet | None = None) -> Model: ...
     @staticmethod
-    def from_onnx(data: bytes, rules: RuleSet | None = None, elements: dict[str, ReadableBuffer] | None = None) -> Model: ...
+    def from_onnx(data: bytes, rules: RuleSet | None = None, elements: dict[str, np.ndarray] | None = None) -> Model: ...
     @staticmethod
     def from_text(name: str, text: str, rules: RuleSet | None = None) -> Model: ...
     def to_onnx(self) -> bytes: ...

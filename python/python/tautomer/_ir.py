@@ -59,7 +59,7 @@ def written(model: _core.Model) -> Any:
         if stored.name not in elements:
             continue
         dtype = onnx_ir.DataType(stored.data_type)
-        raw = np.frombuffer(elements[stored.name], np.uint8)
+        raw = np.frombuffer(memoryview(elements[stored.name]), np.uint8)
         if dtype.bitwidth < 8:
             tensor: Any = onnx_ir.PackedTensor(raw, dtype, shape=onnx_ir.Shape(stored.dims), name=stored.name)
         else:
