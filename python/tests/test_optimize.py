@@ -203,20 +203,23 @@ def test_audit_computes_everything():
 def test_weights_of_onnx_ir_keep_their_types_and_values(tmp_path):
     rng = np.random.default_rng(0)
     names = ["FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16", "INT64", "INT32", "UINT8", "BOOL", "FLOAT8E4M3FN", "INT4"]
-    tensors = {}
+    tensors: dict[str, onnx_ir.TensorProtocol] = {}
     for name in names:
         dtype = onnx_ir.DataType[name]
-        values = rng.integers(0, 2 if name == "BOOL" else 8, (64, 64)).astype(dtype.numpy())
-        tensors[name] = onnx_ir.Tensor(values, dtype, name=name)
+        array = rng.integers(0, 2 if name == "BOOL" else 8, (64, 64)).astype(dtype.numpy())
+        tensors[name] = onnx_ir.Tensor(array, dtype, name=name)
     # One in a file beside the model.
     (tmp_path / "w.bin").write_bytes(tensors["FLOAT"].tobytes())
     tensors["FILE"] = onnx_ir.ExternalTensor(
         "w.bin", 0, 64 * 64 * 4, onnx_ir.DataType.FLOAT, shape=onnx_ir.Shape([64, 64]), name="FILE", base_dir=tmp_path
     )
     tensors["SMALL"] = onnx_ir.tensor([1.5, 2.5], name="SMALL")
-    values = [onnx_ir.Value(name=name, const_value=tensor) for name, tensor in tensors.items()]
-    for value in values:
-        value.type, value.shape = onnx_ir.TensorType(value.const_value.dtype), value.const_value.shape
+    values = [
+        onnx_ir.Value(
+            name=name, const_value=tensor, type=onnx_ir.TensorType(tensor.dtype), shape=onnx_ir.Shape(tensor.shape.numpy())
+        )
+        for name, tensor in tensors.items()
+    ]
     nodes = [onnx_ir.node("Identity", [value], name=f"copy_{value.name}") for value in values]
     for node, value in zip(nodes, values):
         node.outputs[0].name, node.outputs[0].type = f"out_{value.name}", value.type
@@ -233,7 +236,7 @@ def test_weights_of_onnx_ir_keep_their_types_and_values(tmp_path):
         assert (stored.dtype, stored.shape) == (tensor.dtype, tensor.shape), name
         assert np.array_equal(stored.numpy(), tensor.numpy()), name
     # The model that was given is as it was.
-    assert all(value.const_value is tensors[value.name] for value in values)
+    assert all(value.const_value is tensor for value, tensor in zip(values, tensors.values()))
 
 
 def test_the_pass_changes_models_of_onnx_ir(model):
