@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::mutate::RuleNumbers;
 use super::random::Random;
 use super::recipe::{Recipe, Step};
+use tautomer_diag::Span;
 use tautomer_lang::ast::{Dims, ExprKind, RuleClass, TypeKind};
 use tautomer_op::AttrValue;
 use tautomer_rewrite::Sides;
@@ -60,9 +61,9 @@ pub(crate) fn sketch(rule: &Rule, numbers: &RuleNumbers, bindings: &Bindings, ra
             Some(Step::Leaf { dtype, .. } | Step::Fill { dtype, .. }) => *dtype,
             // Literals have the element type of the values beside them.
             _ => {
-                let declared = declared_dtypes(rule);
-                if !declared.is_empty() && random.chance(1, 2) {
-                    random.pick(&declared)?
+                let named = named_dtypes(rule);
+                if !named.is_empty() && random.chance(1, 2) {
+                    random.pick(&named)?
                 } else {
                     random.pick(&[DType::F32, DType::F32, DType::F64, DType::I64, DType::Bool])?
                 }
@@ -81,14 +82,19 @@ pub(crate) fn sketch(rule: &Rule, numbers: &RuleNumbers, bindings: &Bindings, ra
     Some(recipe)
 }
 
-/// The element types that variables of the rule declare.
-fn declared_dtypes(rule: &Rule) -> Vec<DType> {
+/// The element types that variables of the rule declare, and those that its attributes and conditions name.
+fn named_dtypes(rule: &Rule) -> Vec<DType> {
     let of = |kind: &TypeKind| match kind {
         TypeKind::Tensor { dtype, .. } => dtype.as_ref().map(|d| d.dtype),
         _ => None,
     };
     let declared = rule.variables.iter().filter_map(|v| of(&v.ty.as_ref()?.kind));
-    declared.collect()
+    let within = |span: Span| rule.span.start <= span.start && span.end <= rule.span.end;
+    let written = rule.ast.iter().filter_map(|(_, expr)| match &expr.kind {
+        ExprKind::Name(name) if within(expr.span) => name.parse().ok(),
+        _ => None,
+    });
+    declared.chain(written).collect()
 }
 
 /// The rule restricted to each of its alternatives in turn.
@@ -303,5 +309,29 @@ impl Sketch<'_> {
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::verify;
+    use crate::verdict::options::Options;
+    use crate::verdict::report::Verdict;
+    use tautomer_diag::Source;
+    use tautomer_lang::parse_rules;
+    use tautomer_rule::load_rules;
+
+    #[test]
+    fn rules_for_rare_element_types_have_instances() {
+        let verdict = |text: &str| {
+            let set = parse_rules(Arc::new(Source::new("test.rules", text))).and_then(load_rules);
+            let set = set.expect("the rule is well formed");
+            verify(&set.rules[0], &set.examples, &Options::default()).verdict
+        };
+        let exact = "rule exact(x) { cast(cast(x) {to = f32}) {to = i16} => x where x.dtype == i16 numerics bitwise }";
+        assert!(!matches!(verdict(exact), Verdict::Undecided(_) | Verdict::Refuted(_)));
+        let wraps = "rule wraps(x) { cast(cast(x) {to = i8}) {to = i16} => x where x.dtype == i16 numerics bitwise }";
+        assert!(matches!(verdict(wraps), Verdict::Refuted(_)));
     }
 }
