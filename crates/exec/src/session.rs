@@ -39,7 +39,7 @@ pub enum SessionError {
     Run(#[from] RunError),
 }
 
-/// Runs one graph with its parameters any number of times, on any number of threads at once: each run that takes place at
+/// Runs one graph as it is given, with its parameters, any number of times, on any number of threads at once: each run that takes place at
 /// the same time as others has memory of its own, which later runs use again.
 ///
 /// ```
