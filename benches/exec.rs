@@ -182,7 +182,7 @@ impl Net {
     fn run(mut self, bencher: Bencher<'_, '_>, x: VertexId, y: VertexId) {
         self.graph.output(y, None);
         let shape = self.shape(x);
-        let plan = Plan::compile(&self.graph).expect("a plan");
+        let plan = tautomer::plan(&self.graph).expect("a plan");
         let executor = Executor::new(plan, Mode::Kernels).expect("an executor");
         let x = Tensor::new(&shape, vec![0.5f32; shape.iter().product()]).expect("an image");
         bencher

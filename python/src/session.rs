@@ -26,7 +26,12 @@ impl Session {
         }
         let mode = if reference { Mode::Reference } else { Mode::Kernels };
         let executor = py.detach(|| {
-            let plan = Plan::compile(&model.inner.workload.graph).map_err(|e| e.to_string())?;
+            let graph = &model.inner.workload.graph;
+            let lowered = match mode {
+                Mode::Kernels => Some(tautomer::lower(graph).map_err(|problems| problems.to_string())?),
+                Mode::Reference => None,
+            };
+            let plan = Plan::compile(lowered.as_ref().unwrap_or(graph)).map_err(|e| e.to_string())?;
             Executor::new(plan, mode).map_err(|e| e.to_string())
         });
         let executor = executor.map_err(|why| refused(py, "T0406", why))?;

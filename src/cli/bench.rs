@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use tautomer::diag::Diagnostic;
-use tautomer::exec::{Executor, Mode, Plan};
+use tautomer::exec::{Executor, Mode};
 use tautomer::graph::Workload;
 use tautomer::tensor::Tensor;
 
@@ -38,7 +38,7 @@ impl BenchArgs {
     /// The executor of a workload with the chosen number of threads.
     pub(super) fn executor(&self, workload: &Workload) -> Result<Executor, Failure> {
         let failed = |message: String| Failure::from(Diagnostic::error("T0406", message));
-        let plan = Plan::compile(&workload.graph).map_err(|e| failed(e.to_string()))?;
+        let plan = tautomer::plan(&workload.graph)?;
         let executor = Executor::new(plan, Mode::Kernels).map_err(|e| failed(e.to_string()))?;
         let processors = || std::thread::available_parallelism().map_or(1, |n| n.get());
         Ok(executor.threads(self.threads.map_or_else(processors, |n| n.get())))
@@ -75,7 +75,7 @@ pub(super) fn measure(args: &BenchArgs, workload: &Workload, inputs: &[Tensor], 
         times.sort();
         busy.sort();
         let (median, minimum) = (times[times.len() / 2], times[0]);
-        let (predicted, by) = calibrate::predicted(&workload.graph)?;
+        let (predicted, by) = calibrate::predicted(&tautomer::lower(&workload.graph)?)?;
         text.push_str(&format!(
             "plan {}, first run {}; {count} more: median {}, minimum {}; predicted {} by the costs of `{}`\n",
             milliseconds(plan),

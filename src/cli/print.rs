@@ -6,7 +6,6 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use tautomer::diag::Diagnostic;
-use tautomer::exec::Plan;
 use tautomer::formats::{DOT_LIMIT, to_dot};
 use tautomer::graph::{Graph, Node};
 use tautomer::kuiper::{Expression, Rpn, Token};
@@ -66,7 +65,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     match (args.stage, format) {
         (Stage::Plan, Format::Dot) => Err(no_form("a plan", "DOT")),
         (Stage::Plan, _) => {
-            let plan = Plan::compile(graph).map_err(|e| Failure::new("T0406", e.to_string()))?;
+            let plan = tautomer::plan(graph)?;
             if format == Format::Text {
                 return shell.result(&plan.to_string());
             }

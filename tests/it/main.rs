@@ -24,6 +24,7 @@ mod gsl_random;
 mod hostile;
 mod limits;
 mod lookalikes;
+mod lowering;
 mod mutants;
 mod op_vectors;
 mod operator_names;

@@ -9,7 +9,6 @@ mod error;
 mod estimate;
 mod fixed;
 mod flow;
-mod join;
 #[doc(hidden)] // for the other crates of this workspace
 pub mod kernels;
 mod layout;

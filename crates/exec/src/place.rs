@@ -293,7 +293,7 @@ impl<'p> Blocks<'p> {
         let once = |of: SlotId| step.operands.iter().flatten().filter(|&&slot| slot == of).count() == 1;
         let mut operands: SmallVec<[SlotId; 2]> = step.operands.iter().take(2).flatten().copied().collect();
         operands.retain(|of| once(*of) && self.known[*of] == self.known[slot] && self.is_over(*of, i));
-        // The result of the step before is the one that a kernel may have finished already.
+        // The result of the step before is most likely in a cache.
         self.of[operands.into_iter().max_by_key(|&of| self.plan.slots[of].born)?]
     }
 

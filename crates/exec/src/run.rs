@@ -7,7 +7,6 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::bind::Symbols;
 use super::error::RunError;
-use super::join::{self, Tail};
 use super::kernels::{Buffers, Kept};
 use super::layout::{Layout, Layouts};
 use super::plan::{Plan, Port, Step};
@@ -63,8 +62,6 @@ pub struct Executor {
     pub(super) kept: Vec<Arc<Kept>>,
     /// For each step, whether its results depend only on parameters and constants.
     pub(super) fixed: Arc<[bool]>,
-    /// For each step, the later steps that its kernel may do.
-    pub(super) tails: Arc<[Option<Tail>]>,
     /// For each step, the region that begins with it.
     pub(super) regions: Arc<[Option<Ready>]>,
     /// The memory that steps have freed.
@@ -110,7 +107,6 @@ impl Executor {
             functions,
             kept,
             fixed: fixed.into(),
-            tails: join::tails(&plan, &defs).into(),
             buffers: Arc::default(),
             mode,
             threads: 1,

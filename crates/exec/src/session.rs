@@ -39,8 +39,8 @@ pub enum SessionError {
     Run(#[from] RunError),
 }
 
-/// Runs one graph with its parameters any number of times, on any number of threads at once. Concurrent runs have
-/// separate memory, which later runs reuse.
+/// Runs one graph as given, with its parameters, any number of times, on any number of threads at once. Concurrent runs
+/// have separate memory, which later runs reuse.
 ///
 /// ```
 /// use tautomer_exec::{Options, Session};

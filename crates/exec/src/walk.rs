@@ -1,14 +1,11 @@
 //! One run of a plan: its steps in order, and where their values are.
 
-use std::cell::Cell;
-
 use smallvec::SmallVec;
 
 use super::bind::{Symbols, bind_attr};
 use super::error::RunError;
 use super::estimate::weights;
 use super::flow;
-use super::join::Finishing;
 use super::kernels::{self, Context, Each, Extents, Operand, Place, Regions, Results, Value};
 use super::layout::Layout;
 use super::place::Relation;
@@ -33,7 +30,7 @@ pub(super) struct Walk<'r, 'w> {
     pub(super) meter: Option<&'r Meter>,
     pub(super) watch: Watch<'w>,
     pub(super) values: &'r mut [Held],
-    /// Steps that the kernel of an earlier one has done.
+    /// Steps that were done together with an earlier one.
     pub(super) is_done: &'r mut [bool],
     /// The number of bytes counted for each computed value.
     pub(super) held: Vec<u64>,
@@ -119,7 +116,7 @@ impl<'r> Walk<'r, '_> {
         let steps = i..i + ready.region.count;
         // A run that counts what it takes, or is compared, makes every value.
         let makes_all = self.meter.is_some() || matches!(self.watch, Watch::Results(_));
-        if makes_all || executor.mode != Mode::Kernels || self.is_done[steps.clone()].contains(&true) {
+        if makes_all || executor.mode != Mode::Kernels {
             return false;
         }
         let operands: Each<Operand<'_>> = ready.region.inputs.iter().map(|&slot| self.operand(slot)).collect();
@@ -242,46 +239,16 @@ impl<'r> Walk<'r, '_> {
         if let Some(meter) = self.meter {
             self.count(meter, def, step, &operands).map_err(failed)?;
         }
-        // A run that counts what it takes makes every value.
-        let tail = executor.tails[i]
-            .as_ref()
-            .filter(|_| self.meter.is_none() && !executor.fixed[i]);
-        let finishing = tail.and_then(|tail| {
-            let add = tail.add.map(|slot| self.operand(slot));
-            // If the value to add is not a tensor, the step that adds it runs by itself and reports the error.
-            add.is_none_or(|add| add.is_given()).then(|| Finishing {
-                add,
-                low: tail.low,
-                high: tail.high,
-                done: Cell::new(false),
-            })
-        });
-        let mut places: SmallVec<[Option<&Place>; 4]> = step.results.iter().map(|&slot| self.place(slot)).collect();
-        let last = tail.and_then(|tail| self.plan.steps[*tail.steps.last()?].results.first());
-        if let (Some(_), Some(&last)) = (&finishing, last)
-            && self.place(last) != places[0]
-        {
-            // Which of the two it writes is not known before.
-            places[0] = None;
-        }
-        let run = || self.call(i, step, &operands, finishing.as_ref(), &places);
+        let places: SmallVec<[Option<&Place>; 4]> = step.results.iter().map(|&slot| self.place(slot)).collect();
+        let run = || self.call(i, step, &operands, &places);
         let results = match executor.fixed[i] {
             true => executor.kept[i].results(&operands, run),
             false => run(),
         };
         let results = results.map_err(failed)?;
-        let done = finishing.is_some_and(|finishing| finishing.done.get());
         drop(operands);
         self.observe(i, step, &results);
-        let mut slots = &step.results;
-        if let Some(tail) = tail.filter(|_| done) {
-            self.is_done[i] = true;
-            for &j in &tail.steps {
-                self.is_done[j] = true;
-                slots = &self.plan.steps[j].results;
-            }
-        }
-        for (k, (&slot, value)) in slots.iter().zip(results).enumerate() {
+        for (k, (&slot, value)) in step.results.iter().zip(results).enumerate() {
             match value {
                 Value::Tensor(tensor) => self.hold(slot, Held::Datum(Datum::One(tensor))),
                 Value::Placed(at) if at == k && self.place(slot).is_some() => self.hold(slot, Held::Placed),
@@ -308,7 +275,6 @@ impl<'r> Walk<'r, '_> {
         i: usize,
         step: &Step,
         operands: &[Operand<'_>],
-        finishing: Option<&Finishing<'_>>,
         places: &[Option<&Place>],
     ) -> Result<Results, OpError> {
         let (executor, def) = (self.executor, self.executor.def(i));
@@ -325,7 +291,6 @@ impl<'r> Walk<'r, '_> {
                 threads: executor.threads,
                 kept: Some(kept),
                 buffers: Some(&executor.buffers),
-                finishing,
                 memory: self.layout.map(|_| self.memory.memory()),
                 results: places,
             };

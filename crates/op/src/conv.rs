@@ -152,7 +152,7 @@ fn bias(call: &Infer<'_>, channels: &Dim) -> Result<(), OpError> {
     Ok(())
 }
 
-fn canonical_conv(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
+pub(super) fn canonical_conv(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if let Some(rank) = spatial_rank(call)? {
         windows(call, rank)?.fill(call, attrs, call.shape(0)?.map(spatial));
     }
@@ -326,6 +326,17 @@ fn conv_flops(call: &Infer<'_>, result: &Type) -> f64 {
         .flatten()
         .map_or(32.0, |w| w[1..].iter().map(extent).product());
     2.0 * result_elements(result) * each
+}
+
+/// The operations of a convolution and of the steps after it.
+pub(super) fn fused_flops(call: &Infer<'_>, result: &Type) -> f64 {
+    conv_flops(call, result) + steps_after(call) * result_elements(result)
+}
+
+/// How many operations a fused call makes for each element of its result after the sum.
+pub(super) fn steps_after(call: &Infer<'_>) -> f64 {
+    let residual = call.operands.get(3).is_some_and(|operand| *operand.ty != Type::Absent);
+    f64::from(u8::from(residual)) + f64::from(u8::from(!call.attr("activation").is_none()))
 }
 
 fn transpose_flops(call: &Infer<'_>, _: &Type) -> f64 {

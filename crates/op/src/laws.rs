@@ -55,6 +55,7 @@ pub(crate) mod types {
 /// `normal = …`: the normal form of the attributes of a call.
 pub(crate) mod normal {
     pub(crate) use crate::along::canonical_l2 as l2;
+    pub(crate) use crate::conv::canonical_conv as conv;
     pub(crate) use crate::integer::canonical_conv as integer_conv;
     pub(crate) use crate::integer::canonical_quantized_conv as quantized_conv;
     pub(crate) use crate::quantize::canonical_dequantize as dequantize;
@@ -65,8 +66,10 @@ pub(crate) mod normal {
 /// `work = …`: the number of operations of a call.
 pub(crate) mod work {
     pub(crate) use crate::attention::flops as attention;
+    pub(crate) use crate::conv::fused_flops as fused_conv;
     pub(crate) use crate::integer::conv_flops as integer_conv;
     pub(crate) use crate::integer::product_flops as integer_product;
+    pub(crate) use crate::matmul::fused_flops as fused_product;
     pub(crate) use crate::matmul::product_flops as product;
     pub(crate) use crate::strided::tensordot_flops as tensordot;
 }

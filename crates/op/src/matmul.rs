@@ -250,6 +250,14 @@ pub(super) fn product_flops(call: &Infer<'_>, result: &Type) -> f64 {
     2.0 * out * inner.unwrap_or(32.0)
 }
 
+/// The operations of a matrix product and of the steps after it.
+pub(super) fn fused_flops(call: &Infer<'_>, result: &Type) -> f64 {
+    let elements = result
+        .as_tensor()
+        .map_or(1.0, |t| super::cost::elements(t.shape.as_ref()));
+    product_flops(call, result) + super::conv::steps_after(call) * elements
+}
+
 /// The product of `m` × `k` and `k` × `n` matrices for each position of the batch.
 struct Product {
     m: usize,

@@ -78,12 +78,14 @@ static SETS: LazyLock<Vec<(&str, Vec<NamedText>)>> = LazyLock::new(|| {
         shipped!("rules/onnxruntime/quantize.rules"),
     ];
     let lower = vec![shipped!("rules/lower/npu.rules")];
+    let tautomer = vec![shipped!("rules/lower/tautomer.rules")];
     let columns = vec![shipped!("rules/columns.rules")];
     vec![
         ("gsl", gsl),
         ("taso", taso),
         ("onnxruntime", onnxruntime),
         ("lower", lower),
+        ("tautomer", tautomer),
         ("columns", columns),
     ]
 });
@@ -100,6 +102,7 @@ static TABLE: LazyLock<Vec<NamedText>> = LazyLock::new(|| {
         shipped!("ops/attention.ops"),
         shipped!("ops/elementary.ops"),
         shipped!("ops/integer.ops"),
+        shipped!("ops/kernels.ops"),
         shipped!("ops/like.ops"),
         shipped!("ops/loss.ops"),
         shipped!("ops/matmul.ops"),

@@ -6,13 +6,11 @@ use std::sync::Arc;
 
 use super::arena::{Loans, Memory};
 use super::buffers::Buffers;
-use super::elementwise::{larger, smaller};
 use super::inferred::Inferred;
 use super::kept::Kept;
 use super::operand::{Extents, Operand, Place};
 use super::room::Room;
 use super::{Done, Value};
-use crate::join::Finishing;
 use smallvec::SmallVec;
 use tautomer_op::{AttrValue, OpDef, OpError};
 use tautomer_tensor::{DType, Dim, Element, Nd, Tensor, TensorType, Type};
@@ -41,8 +39,6 @@ pub struct Context<'a> {
     pub kept: Option<&'a Kept>,
     /// Memory for results.
     pub buffers: Option<&'a Buffers>,
-    /// Steps that the kernel may apply to its result.
-    pub finishing: Option<&'a Finishing<'a>>,
     /// The memory of the run.
     pub memory: Option<Memory<'a>>,
     /// The places of the results in that memory.
@@ -56,34 +52,8 @@ impl Default for Context<'_> {
             threads: 1,
             kept: None,
             buffers: None,
-            finishing: None,
             memory: None,
             results: &[],
-        }
-    }
-}
-
-/// An addition and limits that a kernel applies to each element of its result.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Finished<'a> {
-    /// Added first, to the element at the same position.
-    pub(super) add: Option<&'a [f32]>,
-    /// Smaller sums become this; a NaN stays.
-    pub(super) low: f32,
-    /// Larger sums become this; a NaN stays.
-    pub(super) high: f32,
-}
-
-impl Finished<'_> {
-    /// Finishes the elements of a result from `first` on.
-    pub(super) fn apply(&self, first: usize, elements: &mut [f32]) {
-        if let Some(add) = self.add {
-            elements.iter_mut().zip(&add[first..]).for_each(|(x, y)| *x += y);
-        }
-        if self.low > f32::NEG_INFINITY || self.high < f32::INFINITY {
-            elements
-                .iter_mut()
-                .for_each(|x| *x = smaller(larger(*x, self.low), self.high));
         }
     }
 }
@@ -136,12 +106,6 @@ impl<'a> Call<'a> {
         made.clone().downcast().unwrap_or_else(|_| Arc::new(make()))
     }
 
-    /// The operands, and the value that is added to the result.
-    fn read(&self) -> impl Iterator<Item = Operand<'a>> {
-        let added = self.context.finishing.and_then(|finishing| finishing.add);
-        self.operands.iter().copied().chain(added)
-    }
-
     /// Room for the `n` elements of the result, which have arbitrary values: where the plan of the run has it, if no
     /// operand is there.
     pub fn result_room<T: Element>(&self, n: usize) -> Room<'a, T> {
@@ -150,13 +114,19 @@ impl<'a> Call<'a> {
 
     /// Room for the `n` elements of result `k`.
     pub fn result_room_of<T: Element>(&self, k: usize, n: usize) -> Room<'a, T> {
-        let lent = self.loans.result(k, self.read()).filter(|room| room.len() == n);
+        let lent = self
+            .loans
+            .result(k, self.operands.iter().copied())
+            .filter(|room| room.len() == n);
         lent.unwrap_or_else(|| Room::from(self.room(n)))
     }
 
     /// Room for `n` elements of the result, with none in it.
     pub fn result_empty<T: Element>(&self, n: usize) -> Room<'a, T> {
-        let lent = self.loans.result(0, self.read()).filter(|room| room.len() == n);
+        let lent = self
+            .loans
+            .result(0, self.operands.iter().copied())
+            .filter(|room| room.len() == n);
         let mut room = lent.unwrap_or_else(|| Room::from(self.empty(n)));
         room.clear();
         room
@@ -166,7 +136,9 @@ impl<'a> Call<'a> {
     /// kernel has not read the operand. Afterwards the operand cannot be read.
     pub fn in_place<T: Element>(&self, i: usize) -> Option<Room<'a, T>> {
         let others = self
-            .read()
+            .operands
+            .iter()
+            .copied()
             .enumerate()
             .filter(|(k, _)| *k != i)
             .map(|(_, operand)| operand);
@@ -202,40 +174,6 @@ impl<'a> Call<'a> {
     pub fn give<T: Element>(&self, room: Vec<T>) {
         if let Some(buffers) = self.context.buffers {
             buffers.give(room);
-        }
-    }
-
-    /// The addition and the limits that the kernel has to apply to its result of this shape before it returns it. A
-    /// kernel that asks for this must apply it.
-    pub(super) fn finish(&self, shape: &[usize]) -> Finished<'a> {
-        let none = Finished {
-            add: None,
-            low: f32::NEG_INFINITY,
-            high: f32::INFINITY,
-        };
-        let Some(finishing) = self.context.finishing else {
-            return none;
-        };
-        let add = match &finishing.add {
-            None => None,
-            Some(value) if value.shape() == shape => {
-                let elements = match value {
-                    Operand::Tensor(value) => f32::array(value).and_then(|array| array.as_slice()),
-                    Operand::Placed(place) => self.loans.read(self.operands.len(), place),
-                    Operand::Absent => None,
-                };
-                match elements {
-                    Some(elements) => Some(elements),
-                    None => return none,
-                }
-            }
-            Some(_) => return none,
-        };
-        finishing.done.set(true);
-        Finished {
-            add,
-            low: finishing.low,
-            high: finishing.high,
         }
     }
 

@@ -2,8 +2,9 @@
 
 use std::sync::OnceLock;
 
-use super::call::{Finished, done, or_decline};
+use super::call::{done, or_decline};
 use super::depthwise::depthwise;
+use super::finish::{After, Finished};
 use super::image::Image;
 use super::micro::Micro;
 use super::product::{Finish, Left, Start, product};
@@ -12,8 +13,9 @@ use super::winograd::{Winograd, tile_size};
 use super::{Call, Done, Kernel};
 
 /// The kernels of this family.
-pub(super) const KERNELS: &[Kernel] = &[Kernel::f32("conv", conv)];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::f32("conv", conv), Kernel::f32("fused_conv", conv)];
 
+/// A convolution, and the steps after it if the operator is fused.
 fn conv(call: &Call<'_>) -> Done {
     let (x, w) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
     let bias = call.f32s(2);
@@ -30,13 +32,14 @@ fn conv(call: &Call<'_>) -> Done {
     if depth * groups != channels || filters % groups != 0 || shape[..2] != [n, filters] {
         return Ok(None);
     }
+    let after = or_decline!(After::of(call, &shape));
     let (size_in, size_out) = (window.input_size(), window.output_size());
     let mut out = call.result_room(n * filters * size_out);
     if out.is_empty() {
         return done(&shape, out);
     }
     let (rows, bias) = (filters / groups, bias.as_deref());
-    let finished = call.finish(&shape);
+    let finished = after.finished();
     if depth == 1 && groups > 1 {
         depthwise(&window, &x, &w, bias, rows, &mut out, finished, call.threads);
         return done(&shape, out);

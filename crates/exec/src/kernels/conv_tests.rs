@@ -1,4 +1,5 @@
 use super::super::testing::{Case, f32s};
+use tautomer_op::AttrValue;
 
 struct Row {
     x: &'static [usize],
@@ -67,6 +68,63 @@ fn convolutions() {
                 .check();
         }
     }
+}
+
+/// The shape of the result of a row.
+fn shape_of(row: &Row) -> Vec<usize> {
+    let axes = row.x.len() - 2;
+    let extent = |a: usize| {
+        let pads = row.pads[a] + row.pads[a + axes];
+        let window = row.dilations[a] * (row.w[a + 2] as i64 - 1) + 1;
+        ((row.x[a + 2] as i64 + pads - window) / row.strides[a] + 1) as usize
+    };
+    [row.x[0], row.w[0]].into_iter().chain((0..axes).map(extent)).collect()
+}
+
+#[test]
+fn steps_after_convolutions() {
+    let activations: [&[(&'static str, AttrValue)]; 4] = [
+        &[],
+        &[("activation", AttrValue::Str("relu".into()))],
+        &[
+            ("activation", AttrValue::Str("clip".into())),
+            ("low", AttrValue::float(-0.75)),
+            ("high", AttrValue::float(0.5)),
+        ],
+        &[
+            ("activation", AttrValue::Str("clip".into())),
+            ("low", AttrValue::float(0.5)),
+        ],
+    ];
+    for (i, row) in ROWS.iter().enumerate() {
+        for (bias, residual) in [(false, false), (true, false), (false, true), (true, true)] {
+            for attrs in activations {
+                let mut case = Case::new("fused_conv", &[f32s(row.x, i as u64), f32s(row.w, 99)]);
+                if bias || residual {
+                    case = case.operand(bias.then(|| f32s(&row.w[..1], 7)));
+                }
+                if residual {
+                    case = case.operand(Some(f32s(&shape_of(row), 8)));
+                }
+                for (name, value) in attrs {
+                    case = case.attr(name, value.clone());
+                }
+                case.int("group", row.groups)
+                    .ints("strides", row.strides)
+                    .ints("dilations", row.dilations)
+                    .ints("pads", row.pads)
+                    .check();
+            }
+        }
+    }
+}
+
+/// A residual that broadcasts is left to the reference semantics.
+#[test]
+fn a_residual_of_another_shape() {
+    let case = Case::new("fused_conv", &[f32s(&[1, 2, 5, 5], 1), f32s(&[3, 2, 3, 3], 2)]);
+    let case = case.operand(None).operand(Some(f32s(&[1, 3, 1, 1], 3)));
+    assert!(!case.may_decline().check());
 }
 
 #[test]

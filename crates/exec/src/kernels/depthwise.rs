@@ -3,7 +3,7 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::call::Finished;
+use super::finish::Finished;
 use super::image::{Geometry, copy_short};
 use super::window::Window;
 

@@ -338,15 +338,48 @@ impl Right for Image<'_> {
             n += 1;
             done += length;
         }
+        Arch::new().dispatch(Pack {
+            elements: &self.elements,
+            rows: &self.rows.rows()[first..][..depth],
+            runs: &runs[..n],
+            width,
+            out,
+        });
+    }
+}
+
+/// Copies runs of windows to a panel, for vectors of the widest instruction set.
+struct Pack<'a> {
+    elements: &'a [f32],
+    /// Where each row of the panel is in the image.
+    rows: &'a [usize],
+    /// Where runs begin in a row of the panel, and in a row of the image, and their lengths.
+    runs: &'a [(usize, usize, usize)],
+    width: usize,
+    out: &'a mut [f32],
+}
+
+impl NullaryFnOnce for Pack<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Pack {
+            elements,
+            rows,
+            runs,
+            width,
+            out,
+        } = self;
         // The next panel begins where the last run ends.
-        let next = n.checked_sub(1).map_or(0, |last| runs[last].1 + runs[last].2);
-        for (l, row) in self.rows.rows()[first..][..depth].iter().enumerate() {
-            let next = self.elements.as_ptr().wrapping_add(row + next);
+        let next = runs.last().map_or(0, |(_, place, length)| place + length);
+        for (l, row) in rows.iter().enumerate() {
+            let next = elements.as_ptr().wrapping_add(row + next);
             fetch(next);
             fetch(next.wrapping_add(16));
             // A run is copied with what follows it, which the next run or row overwrites.
-            for &(j, place, length) in &runs[..n] {
-                copy(&self.elements[row + place..], &mut out[l * width + j..], length);
+            for &(j, place, length) in runs {
+                copy(&elements[row + place..], &mut out[l * width + j..], length);
             }
         }
     }

@@ -3,6 +3,7 @@
 use pulp::{Arch, NullaryFnOnce};
 
 use super::call::{done, or_decline};
+use super::finish::After;
 use super::gemm::{Dst, Layout, gemm};
 use super::micro::Micro;
 use super::product::{Finish, Left, Panels, Start, product as packed_product};
@@ -13,6 +14,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::f32("matmul", matmul),
     Kernel::f32("batch_matmul", batch_matmul),
     Kernel::f32("dense", dense),
+    Kernel::f32("fused_matmul", fused_matmul),
     Kernel::f32("gemm", gemm_op),
 ];
 
@@ -35,7 +37,25 @@ fn dense(call: &Call<'_>) -> Done {
     product(call, true, bias.as_deref())
 }
 
-/// The product of the first two operands, the second transposed if `transposed`, plus a row.
+/// `x w + b`, or `x w' + b`, and the steps after it.
+fn fused_matmul(call: &Call<'_>) -> Done {
+    let transposed = call.flag("transposed");
+    let bias = call.f32s(2);
+    if call.has(2) {
+        let n = match call.shape(1) {
+            [.., n, _] if transposed => Some(*n),
+            [.., _, n] if !transposed => Some(*n),
+            _ => None,
+        };
+        if call.shape(2).len() != 1 || n.is_none() || bias.as_ref().map(|b| b.len()) != n {
+            return Ok(None);
+        }
+    }
+    product(call, transposed, bias.as_deref())
+}
+
+/// The product of the first two operands, the second transposed if `transposed`, plus a row, and the steps after it if
+/// the operator is fused.
 fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     let (a, b) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
     let shape = or_decline!(call.out_shape());
@@ -60,25 +80,21 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     let batch = &shape[..(shape.len() + dropped).saturating_sub(2)];
     let size = m * n;
     let count: usize = batch.iter().product();
+    let after = or_decline!(After::of(call, &shape));
     let mut out = call.result_room::<f32>(count * size);
     // With one right matrix for all, the batch is just more rows.
     let is_one_product = batch_b.iter().all(|&e| e == 1) && batch_a == batch;
     if is_one_product && is_worth_packing(call, count * m, n, k) {
         let right = call.prepared(1, || Panels::of(Micro::best(), &b, k, transposed));
         let left = Left::of_rows(Micro::best(), &a, count * m);
-        let start = match bias {
-            Some(bias) => {
-                out.chunks_exact_mut(n).for_each(|row| row.copy_from_slice(bias));
-                Start::Result
-            }
-            None => Start::Zero,
-        };
-        let finish = Finish::from(start).with(call.finish(&shape), 0..out.len());
+        let start = bias.map_or(Start::Zero, Start::Columns);
+        let finish = Finish::from(start).with(after.finished(), 0..out.len());
         packed_product(&left, &*right, n, &mut out, finish, call.threads);
         return done(&shape, out);
     }
     if is_one_product && !transposed && bias.is_none() && (1..=FEW).contains(&(count * m)) && k > 0 && n > 0 {
         few_rows(&a, &b, k, &mut out, call.threads);
+        after.finished().apply_all(&mut out, call.threads);
         return done(&shape, out);
     }
     let dst = match bias {
@@ -117,6 +133,7 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
             one(m, i * size, at_a, at_b);
         }
     }
+    after.finished().apply_all(&mut out, call.threads);
     done(&shape, out)
 }
 
@@ -263,7 +280,7 @@ fn gemm_op(call: &Call<'_>) -> Done {
             }
         };
         let left = Left::of_rows(Micro::best(), &a, m);
-        let finish = Finish::from(start).with(call.finish(&shape), 0..out.len());
+        let finish = Finish::from(start);
         packed_product(&left, &*right, n, &mut out, finish, call.threads);
         return done(&shape, out);
     }
@@ -335,6 +352,50 @@ mod tests {
             let case = || Case::new("dense", &[f32s(x, 1), f32s(&[4, 5], 2)]);
             case().check();
             case().operand(Some(f32s(&[4], 3))).check();
+        }
+    }
+
+    #[test]
+    fn steps_after_products() {
+        let rows: &[(&[usize], &[usize], &[usize])] = &[
+            (&[3, 65], &[65, 16], &[3, 16]),
+            (&[1, 65], &[65, 129], &[1, 129]),
+            (&[63, 300], &[300, 17], &[63, 17]),
+            (&[5], &[5, 3], &[3]),
+            (&[4, 3, 5], &[5, 2], &[4, 3, 2]),
+            (&[3, 5], &[4, 5, 2], &[4, 3, 2]),
+            (&[2, 4, 3, 5], &[4, 5, 2], &[2, 4, 3, 2]),
+            (&[2, 0], &[0, 3], &[2, 3]),
+            (&[0, 3], &[3, 2], &[0, 2]),
+        ];
+        for (x, w, y) in rows {
+            for (bias, residual, clip) in (0..8).map(|i| (i & 1 > 0, i & 2 > 0, i & 4 > 0)) {
+                for transposed in [false, true].into_iter().take(x.len().min(2)) {
+                    let mut w = w.to_vec();
+                    let n = w.len();
+                    let columns = w[n - 1];
+                    if transposed {
+                        w.swap(n - 2, n - 1);
+                    }
+                    let mut case = Case::new("fused_matmul", &[f32s(x, 1), f32s(&w, 2)]);
+                    if bias || residual {
+                        case = case.operand(bias.then(|| f32s(&[columns], 3)));
+                    }
+                    if residual {
+                        case = case.operand(Some(f32s(y, 4)));
+                    }
+                    if clip {
+                        case = case
+                            .attr("activation", AttrValue::Str("clip".into()))
+                            .attr("low", AttrValue::float(-0.5))
+                            .attr("high", AttrValue::float(1.5));
+                    } else {
+                        case = case.attr("activation", AttrValue::Str("relu".into()));
+                    }
+                    // Limits make the largest magnitude small.
+                    case.attr("transposed", AttrValue::Bool(transposed)).ulp(1e-4).check();
+                }
+            }
         }
     }
 

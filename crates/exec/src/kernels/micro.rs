@@ -25,8 +25,12 @@ pub(super) struct Tile {
     pub(super) out: *mut f32,
     /// The distance of its rows.
     pub(super) stride: usize,
-    /// The initial values of the sums, one for each row; null if they start with the elements of the result.
+    /// The initial values of the sums, one for each row; null if they start with the elements at `from`.
     pub(super) start: *const f32,
+    /// What the sums start with, unless `start` has it: an element for each column, in rows that are `between` elements
+    /// apart.
+    pub(super) from: *const f32,
+    pub(super) between: usize,
     /// Added to the sums, with rows at the same distance as those of the result; may be null.
     pub(super) add: *const f32,
     /// Smaller results become this; a NaN stays.
@@ -132,7 +136,8 @@ impl Micro {
     /// # Safety
     /// The left panel has `depth` times `rows` elements. Each row of the right one, at its place if it has places, has
     /// as many elements as the micro-kernel has columns. The tile can be read and written, and `rows` elements of
-    /// `start`, and a tile of `add`, can be read unless they are null.
+    /// `start`, and a tile of `add`, can be read unless they are null. If `start` is null, `rows` rows at `from` can be
+    /// read.
     #[inline]
     pub(super) unsafe fn run(&self, tile: &Tile) {
         assert!(tile.columns <= self.columns, "a tile has too many columns");
@@ -183,7 +188,7 @@ macro_rules! vectors {
             unsafe {
                 let mut sums = [[$fill(0.0); VECTORS]; ROWS];
                 for (i, sums) in sums.iter_mut().enumerate() {
-                    let row = tile.out.add(i * tile.stride);
+                    let row = tile.from.wrapping_add(i * tile.between);
                     for (v, sum) in sums.iter_mut().enumerate() {
                         *sum = match tile.start.is_null() {
                             false => $fill(*tile.start.add(i)),
@@ -346,7 +351,7 @@ unsafe fn portable<const ROWS: usize, const VECTORS: usize, const AT_PLACES: boo
         for (i, sums) in sums.iter_mut().enumerate() {
             for (j, sum) in sums.as_flattened_mut()[..columns].iter_mut().enumerate() {
                 *sum = match tile.start.is_null() {
-                    true => *tile.out.add(i * tile.stride + j),
+                    true => *tile.from.add(i * tile.between + j),
                     false => *tile.start.add(i),
                 };
             }

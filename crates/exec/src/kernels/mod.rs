@@ -20,6 +20,7 @@ mod copy;
 mod depthwise;
 mod dot;
 mod elementwise;
+mod finish;
 mod image;
 mod inferred;
 mod integer;

@@ -27,7 +27,6 @@ pub(super) fn run(
     let operands: Vec<Operand<'_>> = widened.iter().map(Operand::from).collect();
     let context = Context {
         kept: None,
-        finishing: None,
         memory: None,
         results: &[],
         ..context

@@ -1,5 +1,7 @@
 //! Pooling: the maximum or the mean of every window.
 
+use std::ops::Range;
+
 use pulp::{Arch, Simd, WithSimd};
 use smallvec::SmallVec;
 
@@ -29,7 +31,8 @@ fn max_pool(call: &Call<'_>) -> Done {
     let shape = or_decline!(call.out_shape());
     let w = or_decline!(window(call, &shape));
     let mut out = call.result_room(shape.iter().product());
-    slide(call, &w, &x, &mut out, Largest, |_| {});
+    let rows = call.once(|| Rows::of(&w));
+    slide(call, (&w, &rows), &x, &mut out, Largest, |_| {});
     done(&shape, out)
 }
 
@@ -38,8 +41,8 @@ fn average_pool(call: &Call<'_>) -> Done {
     let shape = or_decline!(call.out_shape());
     let w = or_decline!(window(call, &shape));
     let padded = call.flag("count_include_pad");
-    let counts = call.once(|| counts(&w, padded));
-    let [depths, heights, widths] = &*counts;
+    let made = call.once(|| (Rows::of(&w), counts(&w, padded)));
+    let (rows, [depths, heights, widths]) = &*made;
     let divide = |channel: &mut [f32]| {
         let lines = depths.iter().flat_map(|z| heights.iter().map(move |y| z * y));
         for (row, line) in channel.chunks_exact_mut(w.output[2].max(1)).zip(lines) {
@@ -47,7 +50,7 @@ fn average_pool(call: &Call<'_>) -> Done {
         }
     };
     let mut out = call.result_room(shape.iter().product());
-    slide(call, &w, &x, &mut out, Sum, divide);
+    slide(call, (&w, rows), &x, &mut out, Sum, divide);
     done(&shape, out)
 }
 
@@ -105,17 +108,24 @@ impl Fold for Sum {
 }
 
 /// Folds the elements that each window covers into its element of `out`, and finishes each channel.
-fn slide<F: Fold>(call: &Call<'_>, w: &Window, x: &[f32], out: &mut [f32], fold: F, finish: impl Fn(&mut [f32])) {
+fn slide<F: Fold>(
+    call: &Call<'_>,
+    (w, rows): (&Window, &Rows),
+    x: &[f32],
+    out: &mut [f32],
+    fold: F,
+    finish: impl Fn(&mut [f32]),
+) {
     let (size_in, size_out) = (w.input_size(), w.output_size());
     if size_out == 0 {
         return;
     }
-    // What the rows of a window are folded into, with padding; that line, grouped by remainders modulo the stride; and
-    // what its windows are folded into.
+    // What the rows of windows are folded into, with padding; these lines, grouped by remainders modulo the stride; and
+    // what the windows of one are folded into.
     let covered = (w.output[2] - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
     let length = covered.max(w.pad[2] + w.input[2]).next_multiple_of(LANES * w.stride[2]) + LANES * w.stride[2];
     let mut lines = [0; 3].map(|_| {
-        let mut line = call.room(length);
+        let mut line = call.room(TOGETHER * length);
         line.fill(F::EMPTY);
         line
     });
@@ -123,9 +133,11 @@ fn slide<F: Fold>(call: &Call<'_>, w: &Window, x: &[f32], out: &mut [f32], fold:
         let (channel, lines) = (&x[i * size_in..][..size_in], &mut lines);
         Arch::new().dispatch(Channel {
             w,
+            rows,
             channel,
             out,
             fold,
+            length,
             lines,
         });
         finish(out);
@@ -136,12 +148,45 @@ fn slide<F: Fold>(call: &Call<'_>, w: &Window, x: &[f32], out: &mut [f32], fold:
 /// Lanes of the widest vectors.
 const LANES: usize = 16;
 
+/// Rows of windows that are folded together. A vector that was just written cannot be read at another place before it is
+/// in the cache, and meanwhile the other rows are folded.
+const TOGETHER: usize = 8;
+
+/// For each row of windows, where in a channel the rows that it covers begin.
+struct Rows {
+    starts: Vec<usize>,
+    /// The first and the last of them for each row of windows.
+    ranges: Vec<Range<usize>>,
+}
+
+impl Rows {
+    fn of(w: &Window) -> Rows {
+        let [_, height, width] = w.input;
+        let [depth, oh, _] = w.output;
+        let (mut starts, mut ranges) = (Vec::new(), Vec::with_capacity(depth * oh));
+        for (z, y) in (0..depth).flat_map(|z| (0..oh).map(move |y| (z, y))) {
+            let first = starts.len();
+            for (kz, ky) in (0..w.kernel[0]).flat_map(|kz| (0..w.kernel[1]).map(move |ky| (kz, ky))) {
+                if let Some((z, y)) = w.position(0, z, kz).zip(w.position(1, y, ky)) {
+                    starts.push((z * height + y) * width);
+                }
+            }
+            ranges.push(first..starts.len());
+        }
+        Rows { starts, ranges }
+    }
+}
+
 /// Folds the windows of a channel: first the rows that each covers into one, then along that row.
 struct Channel<'a, F> {
     w: &'a Window,
+    rows: &'a Rows,
     channel: &'a [f32],
     out: &'a mut [f32],
     fold: F,
+    /// The elements of a line.
+    length: usize,
+    /// [`TOGETHER`] of each.
     lines: &'a mut [Vec<f32>; 3],
 }
 
@@ -152,43 +197,48 @@ impl<F: Fold> WithSimd for Channel<'_, F> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Channel {
             w,
+            rows: Rows { starts, ranges },
             channel,
             out,
             fold,
+            length,
             lines: [line, phases, folded],
         } = self;
-        let [_, height, width] = w.input;
-        let [_, oh, ow] = w.output;
-        let row_of = |z: usize, y: usize| (z * height + y) * width;
+        let (width, ow) = (w.input[2], w.output[2]);
         let vectors = width.div_ceil(S::F32_LANES) * S::F32_LANES;
+        // The elements of each window along a row, by the remainder modulo the stride.
+        let each = length / w.stride[2];
+        let elements = (0..w.kernel[2]).map(|k| k * w.dilation[2]);
+        let elements: SmallVec<[usize; 8]> = elements.map(|at| at % w.stride[2] * each + at / w.stride[2]).collect();
+        let windows = ow.div_ceil(S::F32_LANES) * S::F32_LANES;
         // Few windows have more rows.
         let mut rows: SmallVec<[&[f32]; 16]> = SmallVec::new();
-        for (at, row) in out.chunks_exact_mut(ow).enumerate() {
-            rows.clear();
-            for k in 0..w.kernel[0] * w.kernel[1] {
-                let z = w.position(0, at / oh, k / w.kernel[1]);
-                if let Some((z, y)) = z.zip(w.position(1, at % oh, k % w.kernel[1])) {
-                    // Whole vectors are read where there are enough elements.
-                    rows.push(&channel[row_of(z, y)..]);
-                }
+        for (ranges, out) in ranges.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER * ow)) {
+            for (range, line) in ranges.iter().zip(line.chunks_exact_mut(length)) {
+                rows.clear();
+                // Whole vectors are read where there are enough elements.
+                rows.extend(starts[range.clone()].iter().map(|&start| &channel[start..]));
+                let inside = &mut line[w.pad[2]..];
+                fold_rows(simd, &rows, &mut inside[..vectors], width, fold);
+                inside[width..vectors].fill(F::EMPTY);
             }
-            let inside = &mut line[w.pad[2]..];
-            fold_rows(simd, &rows, &mut inside[..vectors], width, fold);
-            inside[width..vectors].fill(F::EMPTY);
-            let each = line.len() / w.stride[2];
-            let grouped = group(line, phases, folded, w.stride[2]);
-            let windows = ow.div_ceil(S::F32_LANES) * S::F32_LANES;
-            let (to, _) = S::as_mut_simd_f32s(&mut folded[..windows]);
-            for (i, to) in to.iter_mut().enumerate() {
-                let mut all = simd.splat_f32s(F::EMPTY);
-                for k in 0..w.kernel[2] {
-                    let (phase, place) = (k * w.dilation[2] % w.stride[2], k * w.dilation[2] / w.stride[2]);
-                    let from = &grouped[phase * each + place + i * S::F32_LANES..][..S::F32_LANES];
-                    all = fold.of(simd, all, S::as_simd_f32s(from).0[0]);
-                }
-                *to = all;
+            let lines = line.chunks_exact(length).zip(phases.chunks_exact_mut(length));
+            for (line, phases) in lines.take(ranges.len()) {
+                group(line, phases, folded, w.stride[2]);
             }
-            copy_short(&folded[..ow], row);
+            let grouped: &[f32] = if w.stride[2] == 1 { line } else { phases };
+            for (row, grouped) in out.chunks_exact_mut(ow).zip(grouped.chunks_exact(length)) {
+                let (to, _) = S::as_mut_simd_f32s(&mut folded[..windows]);
+                for (i, to) in to.iter_mut().enumerate() {
+                    let mut all = simd.splat_f32s(F::EMPTY);
+                    for element in &elements {
+                        let from = &grouped[element + i * S::F32_LANES..][..S::F32_LANES];
+                        all = fold.of(simd, all, S::as_simd_f32s(from).0[0]);
+                    }
+                    *to = all;
+                }
+                copy_short(&folded[..ow], row);
+            }
         }
     }
 }
@@ -211,18 +261,18 @@ fn fold_rows<S: Simd, F: Fold>(simd: S, rows: &[&[f32]], out: &mut [f32], width:
     }
 }
 
-/// The elements of a line grouped by their remainders modulo the stride, in `out` unless it is 1.
+/// The elements of a line grouped by their remainders modulo the stride, in `out`; nothing if it is 1.
 #[inline(always)]
-fn group<'a>(line: &'a [f32], out: &'a mut [f32], scratch: &mut [f32], stride: usize) -> &'a [f32] {
+fn group(line: &[f32], out: &mut [f32], scratch: &mut [f32], stride: usize) {
     let each = line.len() / stride;
     match stride {
-        1 => return line,
+        1 => {}
         2 => {
             let (even, odd) = out.split_at_mut(each);
             halve(line, even, odd);
         }
         4 => {
-            let (even, odd) = scratch.split_at_mut(2 * each);
+            let (even, odd) = scratch[..line.len()].split_at_mut(2 * each);
             halve(line, even, odd);
             let (first, second) = out.split_at_mut(2 * each);
             let ((a, b), (c, d)) = (first.split_at_mut(each), second.split_at_mut(each));
@@ -236,7 +286,6 @@ fn group<'a>(line: &'a [f32], out: &'a mut [f32], scratch: &mut [f32], stride: u
             }
         }
     }
-    out
 }
 
 fn global(call: &Call<'_>, f: impl Fn(&[f32]) -> f32) -> Done {

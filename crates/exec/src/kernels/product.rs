@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 
-use super::call::Finished;
+use super::finish::Finished;
 use super::lanes::interleave_four;
 use super::micro::{Micro, Tile};
 
@@ -269,6 +269,8 @@ pub(super) enum Start<'a> {
     Zero,
     /// A number for each row.
     Rows(&'a [f32]),
+    /// A number for each column.
+    Columns(&'a [f32]),
     /// The elements of the result.
     Result,
 }
@@ -312,7 +314,7 @@ impl<'a> Finish<'a> {
 /// `out = left * right`, finished, where `out` has contiguous rows of `columns` elements.
 ///
 /// # Panics
-/// If the result has another size, or there is not one start for each row.
+/// If the result has another size, or there is not one start for each row, or for each column.
 pub(super) fn product<R: Right>(
     left: &Left,
     right: &R,
@@ -331,9 +333,12 @@ pub(super) fn product<R: Right>(
     }
     let starts = match finish.start {
         Start::Rows(bias) => Cow::Borrowed(bias),
-        Start::Zero | Start::Result => vec![0.0; left.rows].into(),
+        Start::Zero | Start::Columns(_) | Start::Result => vec![0.0; left.rows].into(),
     };
     assert_eq!(starts.len(), left.rows, "there is not one start for each row");
+    if let Start::Columns(row) = finish.start {
+        assert_eq!(row.len(), columns, "there is not one start for each column");
+    }
     let task = Task {
         left,
         right,
@@ -462,6 +467,11 @@ impl<R: Right> Task<'_, R> {
         let block = &self.left.elements[pass * DEPTH * self.left.rows..];
         let first = rows.start * self.columns + columns.start;
         let is_last = pass + 1 == self.passes();
+        // Rows of sums begin with one row, or with what earlier passes have left in the result.
+        let (from, between) = match (pass, self.finish.start) {
+            (0, Start::Columns(row)) => (row.as_ptr().wrapping_add(columns.start), 0),
+            _ => (self.out.wrapping_add(first).cast_const(), self.columns),
+        };
         Tile {
             rows: rows.len(),
             columns: columns.len(),
@@ -475,6 +485,8 @@ impl<R: Right> Task<'_, R> {
                 (0, Start::Zero | Start::Rows(_)) => self.starts[rows].as_ptr(),
                 _ => std::ptr::null(),
             },
+            from,
+            between,
             add: match self.finish.add {
                 Some(add) if is_last => add.as_ptr().wrapping_add(first),
                 _ => std::ptr::null(),

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::call::Finished;
+use super::finish::Finished;
 use super::lanes::{PITCH, Tiles};
 use super::micro::Micro;
 use super::product::{Finish, Left, Right, Start, product};

@@ -7,7 +7,7 @@ use super::Region;
 use super::lower::is_elementwise;
 use super::nest::{broadcast, nest};
 use crate::plan::{Plan, SlotId};
-use crate::{fixed, join, kernels};
+use crate::{fixed, kernels};
 
 /// The most values that enter or leave a region.
 const MOST_VALUES: usize = 24;
@@ -29,11 +29,8 @@ pub(super) fn tensor(plan: &Plan, slot: SlotId) -> Option<&TensorType> {
 pub(crate) fn find(plan: &Plan) -> Vec<Region> {
     let defs: Option<Vec<&'static OpDef>> = plan.steps.iter().map(|step| lookup(&step.op)).collect();
     let Some(defs) = defs else { return Vec::new() };
-    // What is computed once, or by the kernel of an earlier step, is left to that.
-    let mut taken = fixed::steps(plan);
-    for tail in join::tails(plan, &defs).iter().flatten() {
-        tail.steps.iter().for_each(|&step| taken[step] = true);
-    }
+    // What is computed once is left to that.
+    let taken = fixed::steps(plan);
     let fits: Vec<bool> = (0..plan.steps.len())
         .map(|at| !taken[at] && is_elementwise(plan, defs[at], &plan.steps[at]))
         .collect();
