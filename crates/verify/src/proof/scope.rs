@@ -21,7 +21,7 @@ use crate::instance::recipe::{Recipe, Step};
 use tautomer_graph::term::{Reads, TermFunction, term_function};
 use tautomer_graph::{Node, VertexId};
 use tautomer_lang::ast::{Ast, BinaryOp, Dims, ExprId, ExprKind, RuleClass, TypeKind};
-use tautomer_op::{AttrKind, AttrValue, AxesRule, OpDef, ShapeRule};
+use tautomer_op::{AttrKind, AttrValue, AxesRule, Default as Preset, OpDef, ShapeRule};
 use tautomer_rewrite::Trial;
 use tautomer_rule::{AttrPattern, ListItem, PatternId, PatternNode, Rule};
 use tautomer_tensor::DType;
@@ -467,7 +467,7 @@ impl<'a> Scope<'a> {
                     let mut recipe = recipe.clone();
                     for open in prepared.open.iter().filter(|o| o.source == *source) {
                         if let Step::Call { attrs, .. } = &mut recipe.steps[open.step] {
-                            attrs[open.attr] = Some(value.clone());
+                            attrs[open.attr] = Some(value.clone()).filter(|value| !value.is_none());
                         }
                     }
                     next.push(recipe);
@@ -549,11 +549,17 @@ const TYPES: usize = 4;
 
 /// The element types that inference accepts as the value of an attribute, if they are few: of an operator that computes
 /// in one of the floating-point types. What it accepts does not depend on dimensions and ranks.
+///
+/// Where it accepts one alone, that is the element type of an operand, and the attribute may have others beside other
+/// operands.
 fn accepted_types(recipe: &Recipe, open: &Open) -> Option<Vec<AttrValue>> {
     if !matches!(open.def.attrs[open.attr].kind, AttrKind::DType) || recipe.build().is_err() {
         return None;
     }
     let mut out = Vec::new();
+    if open.def.attrs[open.attr].default == Preset::None {
+        out.push(AttrValue::None);
+    }
     for dtype in DType::ALL {
         let mut other = recipe.clone();
         if let Step::Call { attrs, .. } = &mut other.steps[open.step] {
@@ -566,7 +572,8 @@ fn accepted_types(recipe: &Recipe, open: &Open) -> Option<Vec<AttrValue>> {
             return None;
         }
     }
-    Some(out)
+    let types = out.iter().filter(|value| !value.is_none()).count();
+    (types > 1).then_some(out)
 }
 
 /// All values of an attribute, if its kind has a fixed and finite set of them.

@@ -152,7 +152,8 @@ impl Scope<'_> {
             let what = format!("`{}` of `{}`", declared.name, def.name);
             // Lists whose length the pattern does not fix.
             let counted = seen.open.fixed_length || !matches!(declared.name, "sizes");
-            let finite = domain(declared.kind).is_some() || seen.types;
+            // Beside each element type of the operands.
+            let finite = domain(declared.kind).is_some() || seen.types && found.ranks.is_some();
             let named = |id: ExprId| match (&seen.open.source, self.rule.ast.kind(id)) {
                 (Source::Name(name), ExprKind::Name(own)) => name == own,
                 _ => false,
