@@ -10,6 +10,7 @@ mod block;
 mod case;
 pub(crate) mod certificate;
 mod choices;
+mod conditions;
 mod einsum;
 mod expr;
 mod facts;
@@ -38,6 +39,7 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::case::{Case, Res, Stop};
+use self::conditions::Named;
 use self::expr::Expr;
 use self::facts::{Effort, Facts};
 use self::form::{Form, has_sized_constants};
@@ -189,9 +191,9 @@ impl AtLevel<'_> {
         self.scope.prepared(recipe, self.task.trial, self.level, second)
     }
 
-    /// The distinct forms of the instances at which the sides agree.
+    /// The distinct forms of the instances at which the sides agree. In one form, variables may match one leaf or another.
     fn forms(&self, second: bool) -> Vec<Prepared> {
-        let mut seen: FxHashSet<Recipe> = FxHashSet::default();
+        let mut seen: FxHashSet<(Recipe, Named)> = FxHashSet::default();
         let floats_alike = self.scope.ignores_float_types();
         let key = |recipe: &Recipe| {
             let form = Form::of(recipe);
@@ -202,9 +204,19 @@ impl AtLevel<'_> {
             }
         };
         let forms = self.task.agreeing.iter().filter_map(|r| self.prepared(r, second));
-        let mut forms: Vec<Prepared> = forms.filter(|p| seen.insert(key(&p.recipe))).collect();
+        let mut forms: Vec<Prepared> = forms
+            .filter(|p| seen.insert((key(&p.recipe), Named::of(self.scope, p))))
+            .collect();
         forms.sort_by_key(|p| Form::of(&p.recipe).ranks().sum::<usize>());
         forms
+    }
+
+    /// Proves a form in all cases in which the conditions of the rule may hold.
+    fn prove_form(&self, named: &Named, form: &Form, given: &Given) -> Result<Proved, Unproved> {
+        let mut facts = form.facts(given.effort.clone(), given.tokens.clone());
+        facts.rounds = given.rounds;
+        let waiting = conditions::cases(self.scope.rule(), named, form, facts);
+        prove_from(self.trial, form, given, waiting)
     }
 
     fn given(&self, effort: u64, second: bool) -> Given {
@@ -216,6 +228,7 @@ impl AtLevel<'_> {
                 Rc::from([])
             },
             rounds: self.task.rule.class != Class::Real,
+            cases: CASES,
         }
     }
 
@@ -268,8 +281,8 @@ impl AtLevel<'_> {
         // Where smaller forms stand for larger ones, those do not have to be proved by themselves.
         self.again_with_other_numbers(&forms, ranks.is_some())?;
         let covered: FxHashSet<Recipe> = match ranks {
-            Some(Ranks::All) => forms.iter().map(|p| ranks::spatial::structure(&p.recipe)).collect(),
-            _ => FxHashSet::default(),
+            Some(_) => forms.iter().map(|p| ranks::spatial::structure(&p.recipe)).collect(),
+            None => FxHashSet::default(),
         };
         let mut proved = forms.clone();
         proved.retain(|p| !left_out.contains(&p.recipe));
@@ -317,7 +330,7 @@ impl AtLevel<'_> {
         coverage: &mut Coverage,
         left_out: &mut Vec<Recipe>,
     ) -> Result<bool, String> {
-        match self.required(&Form::of(&prepared.recipe), given, coverage) {
+        match self.required(prepared, given, coverage) {
             Err(unproved) if unproved.limit && coverage.forms > 0 => {
                 left_out.push(prepared.recipe.clone());
                 Ok(false)
@@ -327,8 +340,9 @@ impl AtLevel<'_> {
     }
 
     /// Proves a form of an instance; returns true if both sides treat each axis separately.
-    fn required(&self, form: &Form, given: &Given, coverage: &mut Coverage) -> Result<bool, Unproved> {
-        let proved = prove_form(self.trial, form, given)?;
+    fn required(&self, prepared: &Prepared, given: &Given, coverage: &mut Coverage) -> Result<bool, Unproved> {
+        let form = Form::of(&prepared.recipe);
+        let proved = self.prove_form(&Named::of(self.scope, prepared), &form, given)?;
         if proved.cases == 0 {
             let why = format!("the rule applies at no sizes of a form of {}", form.operators());
             return Err(Unproved { why, limit: true });
@@ -350,7 +364,9 @@ impl AtLevel<'_> {
             !has_sized_constants(form.key())
                 && form.axes_alone()
                 && form.ranks().any(|rank| rank == 2)
-                && prove_form(self.trial, &form, given).is_ok_and(|p| p.cases > 0 && p.axes_alone)
+                && self
+                    .prove_form(&Named::of(self.scope, prepared), &form, given)
+                    .is_ok_and(|p| p.cases > 0 && p.axes_alone)
         })
     }
 
@@ -361,10 +377,14 @@ impl AtLevel<'_> {
         }
         let given = self.given(EFFORT, true);
         for other in self.forms(true) {
-            if forms.iter().any(|p| p.recipe == other.recipe) {
+            let named = Named::of(self.scope, &other);
+            if forms
+                .iter()
+                .any(|p| p.recipe == other.recipe && Named::of(self.scope, p) == named)
+            {
                 continue;
             }
-            match prove_form(self.trial, &Form::of(&other.recipe), &given) {
+            match self.prove_form(&named, &Form::of(&other.recipe), &given) {
                 Err(unproved) if unproved.limit && at_all_ranks => {}
                 proved => _ = proved?,
             }
@@ -386,7 +406,7 @@ impl AtLevel<'_> {
             .map(|def| def.name)
             .filter(|name| !named.contains(name))
             .collect();
-        let mut seen: FxHashSet<Recipe> = FxHashSet::default();
+        let mut seen: FxHashSet<(Recipe, Named)> = FxHashSet::default();
         for recipe in self.task.refused {
             if operator_names(recipe).any(|name| unproved.contains(name)) {
                 continue;
@@ -395,8 +415,9 @@ impl AtLevel<'_> {
                 continue;
             };
             let form = Form::of(&prepared.recipe);
-            if seen.insert(form.key().clone()) {
-                match prove_form(self.trial, &form, given) {
+            let named = Named::of(self.scope, &prepared);
+            if seen.insert((form.key().clone(), named.clone())) {
+                match self.prove_form(&named, &form, given) {
                     Ok(_) => {}
                     Err(unproved) if unproved.limit => {
                         limited += usize::from(!covered.contains(&ranks::spatial::structure(&prepared.recipe)));
@@ -415,19 +436,21 @@ impl AtLevel<'_> {
     /// Proves forms for all combinations of booleans and words, and adds them; true if all are proved.
     fn words(&self, forms: &mut Vec<Prepared>) -> bool {
         let given = self.given(EFFORT / 4, false);
-        let mut seen: FxHashSet<Recipe> = forms.iter().map(|p| Form::of(&p.recipe).key().clone()).collect();
+        let key = |recipe: &Recipe, named: &Named| (Form::of(recipe).key().clone(), named.clone());
+        let known = forms.iter().map(|p| key(&p.recipe, &Named::of(self.scope, p)));
+        let mut seen: FxHashSet<(Recipe, Named)> = known.collect();
         let mut all = true;
         for prepared in forms.iter().take(VARIED).cloned().collect::<Vec<_>>() {
             let Some(recipes) = self.scope.finite(&prepared, WORDS) else {
                 all = false;
                 continue;
             };
+            let named = Named::of(self.scope, &prepared);
             for recipe in recipes {
-                let form = Form::of(&recipe);
-                if !seen.insert(form.key().clone()) {
+                if !seen.insert(key(&recipe, &named)) {
                     continue;
                 }
-                match prove_form(self.trial, &form, &given) {
+                match self.prove_form(&named, &Form::of(&recipe), &given) {
                     Ok(proved) if proved.cases > 0 => forms.push(Prepared {
                         recipe,
                         ..prepared.clone()
@@ -469,6 +492,8 @@ struct Given {
     tokens: Rc<[f64]>,
     /// Whether conversions round.
     rounds: bool,
+    /// Limit on the cases of one form.
+    cases: usize,
 }
 
 /// The result of proving a form.
@@ -485,13 +510,6 @@ struct Proved {
     answered: bool,
 }
 
-/// Proves a form in all its cases.
-fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, Unproved> {
-    let mut facts = form.facts(given.effort.clone(), given.tokens.clone());
-    facts.rounds = given.rounds;
-    prove_from(trial, form, given, vec![facts])
-}
-
 /// Proves a form in all cases that these are divided into.
 fn prove_from(trial: &Trial, form: &Form, given: &Given, mut waiting: Vec<Facts>) -> Result<Proved, Unproved> {
     let mut visited = 0;
@@ -505,9 +523,9 @@ fn prove_from(trial: &Trial, form: &Form, given: &Given, mut waiting: Vec<Facts>
     };
     while let Some(facts) = waiting.pop() {
         visited += 1;
-        if visited > CASES || given.effort.is_spent() {
-            let limit = if visited > CASES {
-                format!("{CASES} cases")
+        if visited > given.cases || given.effort.is_spent() {
+            let limit = if visited > given.cases {
+                format!("{} cases", given.cases)
             } else {
                 format!("{} comparisons", given.effort.limit())
             };

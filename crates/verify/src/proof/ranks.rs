@@ -4,6 +4,7 @@
 //! can become one, so that a wrong instance gives a smaller wrong one ([`spaces`] finds such axes; the crate's README
 //! has the argument). Second, the rule holds at all ranks up to the bound, with all lists and orders of axes.
 
+mod bounded;
 mod branches;
 mod matches;
 mod numbering;
@@ -18,9 +19,10 @@ use rustc_hash::FxHashSet;
 use self::matches::{by_rank, example};
 use self::spaces::least_ranks;
 use self::text::Text;
+use super::conditions::Named;
 use super::form::{Form, has_sized_constants};
 use super::scope::{Prepared, Scope, Source};
-use super::{AtLevel, Coverage, Given};
+use super::{AtLevel, Coverage, EFFORT, Given};
 use crate::instance::recipe::{Recipe, Step};
 
 use tautomer_graph::VertexId;
@@ -40,6 +42,12 @@ const SKELETONS: usize = 200;
 
 /// Limit on the forms that are proved.
 const FORMS: usize = 2500;
+
+/// Limit on the inequalities that are compared for a rule that applies at a few ranks alone.
+const BOUNDED: u64 = 4 * EFFORT;
+
+/// Limit on the cases of one form of such a rule.
+const BOUNDED_CASES: usize = 4000;
 
 /// The largest bound that is tried.
 const MOST: usize = 5;
@@ -62,6 +70,8 @@ struct Skeleton {
     names: Vec<(usize, Arc<str>)>,
     /// The attributes that are axes: those with an equal first number have equal values.
     axes: Vec<(usize, usize, usize)>,
+    /// What the names of the rule stand for.
+    named: Named,
 }
 
 /// Proves a rule at all ranks up to a bound that is enough; `None` if no bound is known or a proof fails.
@@ -82,8 +92,16 @@ pub(super) fn prove(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverag
             ranks = spatial::prove(&own, forms, given, coverage);
         }
         if ranks.is_none() {
-            *coverage = before;
+            *coverage = before.clone();
             ranks = prove_branch(&own, forms, given, coverage);
+        }
+        if ranks.is_none() {
+            *coverage = before;
+            let given = Given {
+                cases: BOUNDED_CASES,
+                ..own.given(BOUNDED, false)
+            };
+            ranks = bounded::prove(&own, forms, &given, coverage);
         }
         let ranks = ranks?;
         found = Some(match (found, ranks) {
@@ -131,11 +149,11 @@ fn prove_branch(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverage: &
     if bound > floor || bound > MOST {
         return None;
     }
-    let mut seen: FxHashSet<Recipe> = FxHashSet::default();
+    let mut seen: FxHashSet<(Recipe, Named)> = FxHashSet::default();
     for skeleton in &skeletons {
         for recipe in skeleton.recipes(&(0..=bound).collect::<Vec<_>>(), None)? {
             // Of a constant that is no operand of an elementwise operator, a form has the dimensions as they are.
-            if has_sized_constants(&recipe) || !prove_one(at, &recipe, given, coverage, &mut seen) {
+            if has_sized_constants(&recipe) || !prove_one(at, &skeleton.named, &recipe, given, coverage, &mut seen) {
                 return None;
             }
         }
@@ -155,20 +173,22 @@ fn prove_branch(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverage: &
 
 fn prove_one(
     at: &AtLevel<'_>,
+    named: &Named,
     recipe: &Recipe,
     given: &Given,
     coverage: &mut Coverage,
-    seen: &mut FxHashSet<Recipe>,
+    seen: &mut FxHashSet<(Recipe, Named)>,
 ) -> bool {
     let form = Form::of(recipe);
-    if seen.contains(form.key()) {
+    let key = (form.key().clone(), named.clone());
+    if seen.contains(&key) {
         return true;
     }
     if coverage.forms >= FORMS {
         return false;
     }
-    seen.insert(form.key().clone());
-    let Ok(proved) = super::prove_form(at.trial, &form, given) else {
+    seen.insert(key);
+    let Ok(proved) = at.prove_form(named, &form, given) else {
         return false;
     };
     if proved.cases > 0 {
@@ -196,9 +216,10 @@ fn kind(dtype: DType) -> DType {
 /// something about them may depend on ranks in a way that is not considered.
 fn skeletons(scope: &Scope<'_>, forms: &[Prepared]) -> Option<Vec<Skeleton>> {
     let mut out = Vec::new();
-    let mut seen: FxHashSet<Recipe> = FxHashSet::default();
+    let mut seen: FxHashSet<(Recipe, Named)> = FxHashSet::default();
     for prepared in forms {
         let prepared = &as_written(scope.rule(), prepared);
+        let named = Named::of(scope, prepared);
         let mut axes: Vec<(usize, usize, usize)> = Vec::new();
         let mut sources: Vec<&Source> = Vec::new();
         for open in &prepared.open {
@@ -246,7 +267,7 @@ fn skeletons(scope: &Scope<'_>, forms: &[Prepared]) -> Option<Vec<Skeleton>> {
                     attrs[attr] = None;
                 }
             }
-            if seen.insert(key) {
+            if seen.insert((key, named.clone())) {
                 let names = prepared
                     .bound
                     .iter()
@@ -259,6 +280,7 @@ fn skeletons(scope: &Scope<'_>, forms: &[Prepared]) -> Option<Vec<Skeleton>> {
                     leaves,
                     names: names.collect(),
                     axes: axes.clone(),
+                    named: named.clone(),
                 });
             }
         }

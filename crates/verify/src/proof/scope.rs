@@ -21,7 +21,7 @@ use crate::instance::recipe::{Recipe, Step};
 use tautomer_graph::term::{Reads, TermFunction, term_function};
 use tautomer_graph::{Node, VertexId};
 use tautomer_lang::ast::{Ast, BinaryOp, Dims, ExprId, ExprKind, RuleClass, TypeKind};
-use tautomer_op::{AttrKind, AttrValue, AxesRule, OpDef};
+use tautomer_op::{AttrKind, AttrValue, AxesRule, Default as Preset, OpDef, ShapeRule};
 use tautomer_rewrite::Trial;
 use tautomer_rule::{AttrPattern, ListItem, PatternId, PatternNode, Rule};
 use tautomer_tensor::DType;
@@ -288,6 +288,7 @@ impl<'a> Scope<'a> {
             ExprKind::Unary { operand, .. } => {
                 matches!(ast.kind(*operand), ExprKind::Int { .. } | ExprKind::Float { .. })
             }
+            ExprKind::List(items) => items.iter().all(|&item| matches!(ast.kind(item), ExprKind::Int { .. })),
             _ => false,
         };
         self.rule.conditions.iter().any(|&condition| match ast.kind(condition) {
@@ -431,6 +432,14 @@ impl<'a> Scope<'a> {
                 *shape = vec![2, 2];
             }
         }
+        // A shape to broadcast with has an entry for each axis as well.
+        for open in &prepared.open {
+            if is_broadcast_shape(open)
+                && let Step::Call { attrs, .. } = &mut out.steps[open.step]
+            {
+                attrs[open.attr] = Some(AttrValue::ints(&[2, 2]));
+            }
+        }
         out
     }
 
@@ -438,7 +447,8 @@ impl<'a> Scope<'a> {
     pub(super) fn finite(&self, prepared: &Prepared, most: usize) -> Option<Vec<Recipe>> {
         let mut sources: BTreeMap<&Source, Vec<AttrValue>> = BTreeMap::new();
         for open in &prepared.open {
-            let Some(values) = domain(open.def.attrs[open.attr].kind) else {
+            let values = domain(open.def.attrs[open.attr].kind);
+            let Some(values) = values.or_else(|| accepted_types(&prepared.recipe, open)) else {
                 continue;
             };
             sources.insert(&open.source, values);
@@ -457,7 +467,7 @@ impl<'a> Scope<'a> {
                     let mut recipe = recipe.clone();
                     for open in prepared.open.iter().filter(|o| o.source == *source) {
                         if let Step::Call { attrs, .. } = &mut recipe.steps[open.step] {
-                            attrs[open.attr] = Some(value.clone());
+                            attrs[open.attr] = Some(value.clone()).filter(|value| !value.is_none());
                         }
                     }
                     next.push(recipe);
@@ -507,7 +517,7 @@ fn counts_by_value(rule: &Rule, name: &str) -> bool {
 }
 
 /// True for `name.field`.
-fn is_field(ast: &Ast, id: ExprId, name: &str, field: &str) -> bool {
+pub(super) fn is_field(ast: &Ast, id: ExprId, name: &str, field: &str) -> bool {
     matches!(ast.kind(id), ExprKind::Field { base, name: own }
         if &*own.name == field && matches!(ast.kind(*base), ExprKind::Name(n) if &**n == name))
 }
@@ -524,6 +534,46 @@ pub(super) fn calls(ast: &Ast, id: ExprId, is_of_kind: &dyn Fn(&TermFunction) ->
         waiting.extend(ast.operands(id));
     }
     false
+}
+
+/// True for a list that is open in length, and is the shape that an operand is broadcast with.
+///
+/// Each entry is the dimension of an axis, counted from the last one. That 0 and -1 mean something else in a list for
+/// `reshape` does not concern it: its symbols stand for all dimensions, and -1 is none.
+fn is_broadcast_shape(open: &Open) -> bool {
+    open.def.shapes == ShapeRule::Expand && open.def.attrs[open.attr].name == "shape" && !open.fixed_length
+}
+
+/// Limit on the element types of an attribute that are tried one by one.
+const TYPES: usize = 4;
+
+/// The element types that inference accepts as the value of an attribute, if they are few: of an operator that computes
+/// in one of the floating-point types. What it accepts does not depend on dimensions and ranks.
+///
+/// Where it accepts one alone, that is the element type of an operand, and the attribute may have others beside other
+/// operands.
+fn accepted_types(recipe: &Recipe, open: &Open) -> Option<Vec<AttrValue>> {
+    if !matches!(open.def.attrs[open.attr].kind, AttrKind::DType) || recipe.build().is_err() {
+        return None;
+    }
+    let mut out = Vec::new();
+    if open.def.attrs[open.attr].default == Preset::None {
+        out.push(AttrValue::None);
+    }
+    for dtype in DType::ALL {
+        let mut other = recipe.clone();
+        if let Step::Call { attrs, .. } = &mut other.steps[open.step] {
+            attrs[open.attr] = Some(AttrValue::DType(dtype));
+        }
+        if other.build().is_ok() {
+            out.push(AttrValue::DType(dtype));
+        }
+        if out.len() > TYPES {
+            return None;
+        }
+    }
+    let types = out.iter().filter(|value| !value.is_none()).count();
+    (types > 1).then_some(out)
 }
 
 /// All values of an attribute, if its kind has a fixed and finite set of them.

@@ -1,5 +1,7 @@
 //! Meanings at concrete dimensions agree with the reference semantics, and only correct rules are proved.
 
+mod bounded;
+
 use std::rc::Rc;
 use std::sync::Arc;
 

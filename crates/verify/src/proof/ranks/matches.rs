@@ -4,9 +4,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::super::case::Case;
+use super::super::conditions::{self, Named};
+use super::super::facts::Facts;
 use super::super::form::Form;
 use super::super::scope::Scope;
-use super::super::{EFFORT, Effort, Stop, check_source, complete_types};
+use super::super::{AtLevel, EFFORT, Effort, Stop, check_source, complete_types};
 use crate::instance::recipe::{Recipe, Step};
 
 use tautomer_graph::{Graph, Node, VertexId};
@@ -47,6 +49,7 @@ pub(super) fn by_rank(scope: &Scope<'_>) -> Option<Arc<Rule>> {
 fn asks_for_ranks_alone(ast: &Ast, id: ExprId) -> bool {
     match ast.kind(id) {
         ExprKind::Int { .. } => true,
+        ExprKind::List(items) => items.iter().all(|&item| asks_for_ranks_alone(ast, item)),
         ExprKind::Field { base, name } => name.as_str() == "rank" && matches!(ast.kind(*base), ExprKind::Name(_)),
         ExprKind::Call { callee, args, .. } => {
             matches!(callee.as_str(), "min" | "max") && args.iter().all(|&arg| asks_for_ranks_alone(ast, arg))
@@ -59,8 +62,35 @@ fn asks_for_ranks_alone(ast: &Ast, id: ExprId) -> bool {
 /// A match and the leaves of its source.
 pub(super) type Example = (Sides, Vec<VertexId>);
 
+/// Like [`example`], where the conditions on the named variables and axes hold.
+pub(super) fn example_of(
+    recipe: &Recipe,
+    at: &AtLevel<'_>,
+    named: &Named,
+    ranked: Option<&Trial>,
+) -> Option<Option<Example>> {
+    let form = Form::of(recipe);
+    let effort = Rc::new(Effort::of(EFFORT / 20));
+    let cases = conditions::cases(at.scope.rule(), named, &form, form.facts(effort, Rc::from([])));
+    if cases.is_empty() {
+        return Some(None);
+    }
+    example_in(recipe, at.trial, ranked, cases)
+}
+
 /// Both sides at some dimensions; `Some(None)` if the rule matches at none, `None` if that is not known.
 pub(super) fn example(recipe: &Recipe, trial: &Trial, ranked: Option<&Trial>) -> Option<Option<Example>> {
+    let effort = Rc::new(Effort::of(EFFORT / 20));
+    let facts = Form::of(recipe).facts(effort, Rc::from([]));
+    example_in(recipe, trial, ranked, vec![facts])
+}
+
+fn example_in(
+    recipe: &Recipe,
+    trial: &Trial,
+    ranked: Option<&Trial>,
+    mut waiting: Vec<Facts>,
+) -> Option<Option<Example>> {
     let own = |graph: &Graph| -> Vec<VertexId> {
         let is_leaf = |v: &VertexId| matches!(graph.vertex(*v).node, Node::Input | Node::Param | Node::Const(_));
         graph.ids().filter(is_leaf).collect()
@@ -88,12 +118,10 @@ pub(super) fn example(recipe: &Recipe, trial: &Trial, ranked: Option<&Trial>) ->
         }
     }
     let form = Form::of(recipe);
-    let effort = Rc::new(Effort::of(EFFORT / 20));
-    let mut waiting = vec![form.facts(effort.clone(), Rc::from([]))];
     let mut visited = 0;
     while let Some(facts) = waiting.pop() {
         visited += 1;
-        if visited > MATCHES || effort.is_spent() {
+        if visited > MATCHES || facts.effort.is_spent() {
             return None;
         }
         if facts.is_empty() {

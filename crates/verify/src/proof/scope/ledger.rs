@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashSet;
 
 use super::super::form::{FREE, has_sized_constants};
-use super::{Open, Prepared, Scope, Source, domain, dtypes};
+use super::{Open, Prepared, Scope, Source, accepted_types, domain, dtypes, is_broadcast_shape};
 use crate::instance::recipe::Step;
 use crate::proof::ledger::{Covers, Ledger};
 use crate::proof::ranks::Ranks;
@@ -111,6 +111,8 @@ impl Scope<'_> {
         struct Seen<'a> {
             open: &'a Open,
             symbolic: bool,
+            /// It is one of a few element types.
+            types: bool,
             values: Vec<AttrValue>,
         }
         let mut all: BTreeMap<&Source, Seen<'_>> = BTreeMap::new();
@@ -122,6 +124,7 @@ impl Scope<'_> {
                 let value = attrs[open.attr].clone();
                 let seen = all.entry(&open.source).or_insert(Seen {
                     open,
+                    types: true,
                     symbolic: false,
                     values: Vec::new(),
                 });
@@ -133,6 +136,7 @@ impl Scope<'_> {
                     _ => false,
                 };
                 seen.symbolic |= symbol;
+                seen.types = seen.types && accepted_types(&form.recipe, open).is_some();
                 if !symbol {
                     let value = value.or_else(|| form.filled[open.step].get(open.attr).cloned());
                     let value = value.unwrap_or(AttrValue::None);
@@ -148,7 +152,8 @@ impl Scope<'_> {
             let what = format!("`{}` of `{}`", declared.name, def.name);
             // Lists whose length the pattern does not fix.
             let counted = seen.open.fixed_length || !matches!(declared.name, "sizes");
-            let finite = domain(declared.kind).is_some();
+            // Beside each element type of the operands.
+            let finite = domain(declared.kind).is_some() || seen.types && found.ranks.is_some();
             let named = |id: ExprId| match (&seen.open.source, self.rule.ast.kind(id)) {
                 (Source::Name(name), ExprKind::Name(own)) => name == own,
                 _ => false,
@@ -159,6 +164,8 @@ impl Scope<'_> {
                 (false, _) if self.is_fixed(&named) || found.rounded && self.is_near_one_number(&named) => {
                     Covers::Exhausted
                 }
+                // Axes are alone, and so are the entries for them.
+                (true, _) if found.any_rank && is_broadcast_shape(seen.open) => Covers::Symbolic,
                 (true, _) if declared.name == "shape" && !seen.open.fixed_length => {
                     Covers::Sampled("without 0 and -1".to_owned())
                 }
