@@ -259,6 +259,17 @@ fn infer_clip(call: &Infer<'_>) -> Result<Type, OpError> {
             let problem = format!("`{name}` must be an integer for elements of type {dtype}, but is {bound}");
             return Err(OpError::new(problem).attr(name));
         }
+        // Every element would become a number that the type does not have.
+        if let (Some(bound), Some((least, most))) = (call.float(name), dtype.int_range())
+            && (if name == "min" {
+                bound > most as f64
+            } else {
+                bound < least as f64
+            })
+        {
+            let problem = format!("`{name}` is {bound}, but elements of type {dtype} are {least} to {most}");
+            return Err(OpError::new(problem).attr(name));
+        }
     }
     same(call)
 }

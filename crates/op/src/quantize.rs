@@ -49,9 +49,10 @@ fn is_single(shape: &Shape) -> bool {
 fn scales(call: &Infer<'_>) -> Result<(), OpError> {
     call.expect_dtype(1, DType::is_float, "a floating-point number")?;
     let (x, scale) = (call.tensor(0)?, call.tensor(1)?);
+    let differ = |a: &Dim, b: &Dim| matches!((a, b), (Dim::Const(a), Dim::Const(b)) if a != b);
     if let Some(zero) = call.optional(2)?
         && let (Some(a), Some(b)) = (&scale.shape, &zero.shape)
-        && a.len() != b.len()
+        && (a.len() != b.len() || a.iter().zip(b.iter()).any(|(a, b)| differ(a, b)))
         && !(is_single(a) && is_single(b))
     {
         return Err(
@@ -72,7 +73,6 @@ fn scales(call: &Infer<'_>) -> Result<(), OpError> {
             .at(1)
             .and(0))
     };
-    let differ = |a: &Dim, b: &Dim| matches!((a, b), (Dim::Const(a), Dim::Const(b)) if a != b);
     if given.is_empty() || (given.len() == 1 && given[0] == Dim::Const(1)) {
         return Ok(());
     }

@@ -19,6 +19,19 @@ fn types_follow_the_target() {
                 &["i32[n]"],
                 "`min` must be an integer for elements of type i32, but is 0.5",
             ),
+            ("clip", "min=-1 max=300", &["u8[n]"], "u8[n]"),
+            (
+                "clip",
+                "max=-1",
+                &["u8[n]"],
+                "`max` is -1, but elements of type u8 are 0 to 255",
+            ),
+            (
+                "clip",
+                "min=128",
+                &["i8[n]"],
+                "`min` is 128, but elements of type i8 are -128 to 127",
+            ),
             (
                 "clip",
                 "",

@@ -32,6 +32,13 @@ fn types() {
                 &["u8[n]", "f16[1]", "u8[1]"],
                 "f32[n]",
             ),
+            (
+                "dequantize_linear",
+                "axis=0 block_size=16",
+                &["u4[32, 3]", "f32[2, 3]", "u4[6, 1]"],
+                "the scale is f32[2, 3], but the zero point is u4[6, 1]",
+            ),
+            ("dequantize_linear", "", &["u8[n]", "f32", "u8[1]"], "f32[n]"),
             ("dynamic_quantize_linear", "", &["f32[n]"], "(u8[n], f32, u8)"),
         ],
     );
