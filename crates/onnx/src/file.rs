@@ -209,14 +209,19 @@ mod tests {
     use tautomer_op::{Op, lookup};
     use tautomer_tensor::{DType, Tensor, Type};
 
-    fn example() -> (Graph, Params) {
+    /// A graph that adds a parameter of that many elements.
+    fn sum_of(size: u16) -> (Graph, Params) {
         let mut graph = Graph::new();
-        let x = graph.input("x", Type::tensor(DType::F32, [600]));
-        let w = graph.param("w", Type::tensor(DType::F32, [600]));
+        let x = graph.input("x", Type::tensor(DType::F32, [i64::from(size)]));
+        let w = graph.param("w", Type::tensor(DType::F32, [i64::from(size)]));
         let y = lookup("add").map(|add| graph.call(Op::Known(add), &[x, w], &[]));
         graph.output(y.unwrap().unwrap(), Some("y"));
-        let w = Tensor::vector((0..600u16).map(f32::from).collect());
+        let w = Tensor::vector((0..size).map(f32::from).collect());
         (graph, Params::from([("w".into(), w)]))
+    }
+
+    fn example() -> (Graph, Params) {
+        sum_of(600)
     }
 
     #[test]
@@ -235,9 +240,10 @@ mod tests {
 
     #[test]
     fn parts_share_memory_with_parameters_and_join() {
-        let (graph, params) = example();
+        // Smaller elements are copied, which takes less time than sharing them.
+        let (graph, params) = sum_of(30_000);
         let info = OnnxInfo::default();
-        let (bytes, elements) = encodable("m", &graph, &params, &info).unwrap().parts(2400);
+        let (bytes, elements) = encodable("m", &graph, &params, &info).unwrap().parts(120_000);
         assert!(bytes.len() < 1000);
         let [(name, raw)] = &elements[..] else {
             panic!("{elements:?}")
@@ -248,7 +254,7 @@ mod tests {
         let mut model = decode_model(bytes.into()).unwrap();
         join_elements(&mut model, elements.into_iter().collect());
         assert_eq!(model, export(&graph, &params, &info).unwrap().model);
-        let (_, none) = encodable("m", &graph, &params, &info).unwrap().parts(2401);
+        let (_, none) = encodable("m", &graph, &params, &info).unwrap().parts(120_001);
         assert!(none.is_empty());
     }
 
