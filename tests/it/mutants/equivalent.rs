@@ -3,6 +3,18 @@
 /// Names of mutants, and why each is equivalent to the original rule, or also correct.
 pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     (
+        "sum-of-matmul: condition dropped: r.shape == y.shape -> true @151",
+        "the fused operator broadcasts as the sum does; the condition says what its kernel adds",
+    ),
+    (
+        "clip-of-fused-conv: attribute of the source lost: low = _,  -> @93",
+        "without an activation, the limit has no meaning, and the target states another",
+    ),
+    (
+        "clip-of-fused-matmul: attribute of the source lost: low = _,  -> @97",
+        "without an activation, the limit has no meaning, and the target states another",
+    ),
+    (
         "masked-attention-of-scaled-scores: condition off by one: 0 -> -1 @317",
         "the operator is defined by a product with the scale, so one below zero is also correct",
     ),
