@@ -7,11 +7,11 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "the fused operator broadcasts as the sum does; the condition says what its kernel adds",
     ),
     (
-        "clip-of-fused-conv: attribute of the source lost: low = _,  -> @93",
+        "clip-of-fused-conv: attribute of the source lost: low = _,  ->  @93",
         "without an activation, the limit has no meaning, and the target states another",
     ),
     (
-        "clip-of-fused-matmul: attribute of the source lost: low = _,  -> @97",
+        "clip-of-fused-matmul: attribute of the source lost: low = _,  ->  @97",
         "without an activation, the limit has no meaning, and the target states another",
     ),
     (
