@@ -163,7 +163,13 @@ fn check(document: &Path, rules: &[Arc<Rule>], shipped: &BTreeMap<String, String
         let verdict = verify(rule, &[], &quick()).verdict;
         let row = rows.get(&*rule.name);
         match (&verdict, row) {
-            (Verdict::Refuted(_), None) => return Some(format!("{} is refuted and has no row", rule.name)),
+            (Verdict::Refuted(found), None) => {
+                let at = format_program(&to_program(&found.source));
+                return Some(format!(
+                    "{} is refuted and has no row: {} at\n{at}",
+                    rule.name, found.fault
+                ));
+            }
             (Verdict::Refuted(_), Some(_)) | (_, None) => {}
             (_, Some(_)) => return Some(format!("{} has a row, and is not refuted: {verdict}", rule.name)),
         }
