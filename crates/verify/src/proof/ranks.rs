@@ -410,13 +410,7 @@ impl Skeleton {
                     .unwrap_or(0);
                 let top = if sample.is_some() { wide + 2 } else { bound };
                 for value in values(&recipe, *places.first()?, top, sample)? {
-                    let mut recipe = recipe.clone();
-                    for &(step, attr) in &places {
-                        if let Step::Call { attrs, .. } = &mut recipe.steps[step] {
-                            attrs[attr] = value.clone();
-                        }
-                    }
-                    next.push(recipe);
+                    next.push(with_attribute(&recipe, &places, &value));
                 }
                 if next.len() > COMBINATIONS {
                     return None;
@@ -426,6 +420,17 @@ impl Skeleton {
         }
         Some(out)
     }
+}
+
+/// The recipe with this value of an attribute, in all calls that share it.
+fn with_attribute(recipe: &Recipe, places: &[(usize, usize)], value: &Option<AttrValue>) -> Recipe {
+    let mut out = recipe.clone();
+    for &(step, attr) in places {
+        if let Step::Call { attrs, .. } = &mut out.steps[step] {
+            attrs[attr].clone_from(value);
+        }
+    }
+    out
 }
 
 /// The values that an attribute of axes may have where no value has more than `top` axes.

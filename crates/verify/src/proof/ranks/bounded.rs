@@ -11,7 +11,7 @@
 use rustc_hash::FxHashSet;
 
 use super::matches::{by_rank, example_of};
-use super::{COMBINATIONS, MOST, Ranks, Skeleton, prove_one, skeletons, values};
+use super::{COMBINATIONS, MOST, Ranks, Skeleton, prove_one, skeletons, values, with_attribute};
 use crate::instance::recipe::{Recipe, Step};
 use crate::proof::conditions::Named;
 use crate::proof::form::has_sized_constants;
@@ -142,13 +142,7 @@ impl Skeleton {
                     all.retain(Option::is_some);
                 }
                 for value in all {
-                    let mut recipe = recipe.clone();
-                    for &(step, attr) in &places {
-                        if let Step::Call { attrs, .. } = &mut recipe.steps[step] {
-                            attrs[attr] = value.clone();
-                        }
-                    }
-                    next.push(recipe);
+                    next.push(with_attribute(&recipe, &places, &value));
                 }
                 if next.len() > COMBINATIONS {
                     return None;
