@@ -6,6 +6,7 @@ use std::ops::Range;
 use pulp::{Arch, NullaryFnOnce};
 
 use super::micro::fetch;
+use super::pairs;
 use super::product::{Placed, Places, Right};
 use super::window::Window;
 
@@ -214,26 +215,33 @@ pub(super) struct Image<'a> {
     between: usize,
     /// The geometry for writing the next images; `None` if they are read as they are.
     geometry: Option<Geometry>,
+    /// If rows are of pairs of bfloat16: the number of channels, and room for a channel of pairs.
+    pairs: Option<(usize, Vec<f32>)>,
 }
 
 impl<'a> Image<'a> {
     /// The matrix for `count` images of `depth` channels, in memory from `room`; [`Image::set`] sets the images. The
-    /// first channels of two images are `between` elements apart.
+    /// first channels of two images are `between` elements apart. With `pairs`, an element of the matrix is a pair of
+    /// bfloat16, of two channels.
     pub(super) fn new(
         window: &Window,
         (count, depth): (usize, usize),
         between: usize,
+        pairs: bool,
         room: impl FnOnce(usize) -> Vec<f32>,
     ) -> Image<'a> {
+        let given = pairs.then_some(depth);
+        let depth = if pairs { depth.div_ceil(2) } else { depth };
         if window.is_pointwise() {
             let size = window.input_size();
             return Image {
                 elements: Cow::Borrowed(&[]),
-                rows: Places::new((0..depth).map(|channel| channel * size).collect()),
+                rows: Places::new((0..given.unwrap_or(depth)).map(|channel| channel * size).collect()),
                 steps: [0, 0, 1],
                 output: [1, 1, size],
                 between,
                 geometry: None,
+                pairs: given.map(|depth| (depth, Vec::new())),
             };
         }
         let geometry = Geometry::new(window);
@@ -251,6 +259,7 @@ impl<'a> Image<'a> {
             output: window.output,
             between: depth * size,
             geometry: Some(geometry),
+            pairs: given.map(|depth| (depth, vec![0.0; window.input_size()])),
         }
     }
 
@@ -271,6 +280,15 @@ impl<'a> Image<'a> {
                 let all = self.elements.to_mut().chunks_exact_mut(self.between.max(1));
                 for (i, out) in all.enumerate() {
                     let image = images.get(i * between..).unwrap_or_default();
+                    if let Some((depth, row)) = &mut self.pairs {
+                        let image = &image[..image.len().min(*depth * from)];
+                        for (two, out) in image.chunks(2 * from).zip(out.chunks_exact_mut(to)) {
+                            let (first, second) = two.split_at(from);
+                            pairs::interleave(first, (!second.is_empty()).then_some(second), row);
+                            geometry.write(row, out);
+                        }
+                        continue;
+                    }
                     for (channel, out) in image.chunks_exact(from).zip(out.chunks_exact_mut(to)) {
                         geometry.write(channel, out);
                     }
@@ -290,6 +308,9 @@ impl<'a> Image<'a> {
 
     /// The times that a row may be read without packing it.
     fn is_read_in_place(&self, times: usize) -> bool {
+        if self.pairs.is_some() && self.geometry.is_none() {
+            return false;
+        }
         // Rows of neighbouring elements share cache lines; those of different channels may be far apart.
         times <= if self.geometry.is_some() { 8 } else { 2 }
     }
@@ -337,6 +358,11 @@ impl Right for Image<'_> {
             runs[n] = (done, place, length);
             n += 1;
             done += length;
+        }
+        if self.pairs.is_some() && self.geometry.is_none() {
+            let rows = &self.rows.rows()[2 * first..];
+            let rows = &rows[..rows.len().min(2 * depth)];
+            return pairs::pack(&self.elements, rows, &runs[..n], width, out);
         }
         Arch::new().dispatch(Pack {
             elements: &self.elements,
