@@ -50,3 +50,7 @@ impl fmt::Display for Precision {
         })
     }
 }
+
+#[cfg(test)]
+#[path = "precision_tests.rs"]
+mod tests;

@@ -187,10 +187,10 @@ impl<'a> Call<'a> {
         self.context.kept.is_some_and(|kept| kept.is_fixed(i))
     }
 
-    /// The kernels for products of bfloat16, if such products are allowed, the machine has them, and operand 1 is the
+    /// The kernels for products of bfloat16, if such products are allowed, the machine has them, and operand `i` is the
     /// same in every run, so that it is rounded once.
-    pub(super) fn bf16(&self) -> Option<Micro> {
-        if self.context.precision != Precision::Bf16 || !self.is_fixed(1) {
+    pub(super) fn bf16(&self, i: usize) -> Option<Micro> {
+        if self.context.precision != Precision::Bf16 || !self.is_fixed(i) {
             return None;
         }
         Micro::of_bf16()

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use super::call::{done, or_decline};
 use super::depthwise::depthwise;
 use super::finish::{After, Finished};
-use super::image::Image;
+use super::image::{Image, Pairing};
 use super::micro::Micro;
 use super::pairs;
 use super::product::{Finish, Left, Start, product};
@@ -67,8 +67,12 @@ impl Sizes {
             return Method::Depthwise;
         }
         let (rows, depth) = (self.filters / self.groups, self.depth);
-        let pays = depth >= LEAST_DEPTH && depth * self.window.kernel_size() >= LEAST_INNER && rows >= LEAST_ROWS;
-        let bf16 = call.bf16().filter(|_| pays);
+        let least = match Pairing::of(&self.window, depth) {
+            Pairing::Neighbours => LEAST_PACKED,
+            Pairing::Channels => LEAST_ROWS,
+        };
+        let pays = depth * self.window.kernel_size() >= LEAST_INNER && rows >= least;
+        let bf16 = call.bf16(1).filter(|_| pays);
         if self.groups == 1
             && call.is_fixed(1)
             && let Some(size) = tile_size(&self.window, self.channels, self.filters, bf16.is_some())
@@ -79,14 +83,14 @@ impl Sizes {
     }
 }
 
-/// Fewer channels fill pairs badly.
-const LEAST_DEPTH: usize = 2;
-
 /// With fewer products for each result, most of the time is not spent on them.
 const LEAST_INNER: usize = 8;
 
 /// For fewer filters it does not pay to round an image.
 const LEAST_ROWS: usize = 6;
+
+/// For fewer filters it does not pay to pack elements, which `f32` can read in place.
+const LEAST_PACKED: usize = 17;
 
 fn in_bf16(call: &Call<'_>) -> bool {
     let sizes = call.out_shape().and_then(|shape| Sizes::of(call, &shape));
@@ -142,6 +146,7 @@ fn conv(call: &Call<'_>) -> Done {
         Method::Bf16(micro) => micro,
         _ => Micro::best(),
     };
+    let pairing = micro.of_pairs.then(|| Pairing::of(&window, depth));
     call.set_precision(if micro.of_pairs {
         Precision::Bf16
     } else {
@@ -150,9 +155,12 @@ fn conv(call: &Call<'_>) -> Done {
     let weights = weights.direct[usize::from(micro.of_pairs)].get_or_init(|| {
         let group = |g: usize| {
             let w = &w[g * rows * inner..][..rows * inner];
-            match micro.of_pairs {
-                false => Left::of_rows(micro, w, rows),
-                true => Left::of_rows(micro, &pairs::of_windows(w, depth, window.kernel_size()), rows),
+            match pairing {
+                None => Left::of_rows(micro, w, rows),
+                Some(Pairing::Neighbours) => Left::of_rows(micro, &pairs::of_rows(w, inner), rows),
+                Some(Pairing::Channels) => {
+                    Left::of_rows(micro, &pairs::of_windows(w, depth, window.kernel_size()), rows)
+                }
             }
         };
         (0..groups).map(group).collect()
@@ -161,7 +169,7 @@ fn conv(call: &Call<'_>) -> Done {
         window: &window,
         weights,
         bias,
-        pairs: micro.of_pairs,
+        pairs: pairing,
         images: (n, channels),
         finished,
     };
@@ -178,8 +186,8 @@ struct Direct<'a> {
     /// For each group.
     weights: &'a [Left],
     bias: Option<&'a [f32]>,
-    /// True if weights are pairs of bfloat16.
-    pairs: bool,
+    /// Which elements are pairs, if weights are pairs of bfloat16.
+    pairs: Option<Pairing>,
     /// The number of images, and of their channels.
     images: (usize, usize),
     finished: Finished<'a>,

@@ -215,33 +215,65 @@ pub(super) struct Image<'a> {
     between: usize,
     /// The geometry for writing the next images; `None` if they are read as they are.
     geometry: Option<Geometry>,
-    /// If rows are of pairs of bfloat16: the number of channels, and room for a channel of pairs.
-    pairs: Option<(usize, Vec<f32>)>,
+    pairs: Option<Pairs>,
+}
+
+/// Which elements of windows are pairs of bfloat16.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pairing {
+    /// Successive elements, which are rounded while they are packed.
+    Neighbours,
+    /// The same element in two channels; the image is rounded once, and its elements are pairs.
+    Channels,
+}
+
+impl Pairing {
+    /// The one with which a convolution of `depth` channels is faster: neighbours if each element of the image is in one
+    /// element of a window, or if a channel would be left without another.
+    pub(super) fn of(window: &Window, depth: usize) -> Pairing {
+        match window.is_pointwise() || matches!(depth, 1 | 3) {
+            true => Pairing::Neighbours,
+            false => Pairing::Channels,
+        }
+    }
+}
+
+/// The pairs of an image.
+enum Pairs {
+    Neighbours,
+    /// The number of channels, and room for a channel of pairs.
+    Channels(usize, Vec<f32>),
 }
 
 impl<'a> Image<'a> {
     /// The matrix for `count` images of `depth` channels, in memory from `room`; [`Image::set`] sets the images. The
     /// first channels of two images are `between` elements apart. With `pairs`, an element of the matrix is a pair of
-    /// bfloat16, of two channels.
+    /// bfloat16.
     pub(super) fn new(
         window: &Window,
         (count, depth): (usize, usize),
         between: usize,
-        pairs: bool,
+        pairs: Option<Pairing>,
         room: impl FnOnce(usize) -> Vec<f32>,
     ) -> Image<'a> {
-        let given = pairs.then_some(depth);
-        let depth = if pairs { depth.div_ceil(2) } else { depth };
+        let (pairs, depth) = match pairs {
+            None => (None, depth),
+            Some(Pairing::Neighbours) => (Some(Pairs::Neighbours), depth),
+            Some(Pairing::Channels) => (
+                Some(Pairs::Channels(depth, vec![0.0; window.input_size()])),
+                depth.div_ceil(2),
+            ),
+        };
         if window.is_pointwise() {
             let size = window.input_size();
             return Image {
                 elements: Cow::Borrowed(&[]),
-                rows: Places::new((0..given.unwrap_or(depth)).map(|channel| channel * size).collect()),
+                rows: Places::new((0..depth).map(|channel| channel * size).collect()),
                 steps: [0, 0, 1],
                 output: [1, 1, size],
                 between,
                 geometry: None,
-                pairs: given.map(|depth| (depth, Vec::new())),
+                pairs,
             };
         }
         let geometry = Geometry::new(window);
@@ -259,7 +291,7 @@ impl<'a> Image<'a> {
             output: window.output,
             between: depth * size,
             geometry: Some(geometry),
-            pairs: given.map(|depth| (depth, vec![0.0; window.input_size()])),
+            pairs,
         }
     }
 
@@ -280,7 +312,7 @@ impl<'a> Image<'a> {
                 let all = self.elements.to_mut().chunks_exact_mut(self.between.max(1));
                 for (i, out) in all.enumerate() {
                     let image = images.get(i * between..).unwrap_or_default();
-                    if let Some((depth, row)) = &mut self.pairs {
+                    if let Some(Pairs::Channels(depth, row)) = &mut self.pairs {
                         let image = &image[..image.len().min(*depth * from)];
                         for (two, out) in image.chunks(2 * from).zip(out.chunks_exact_mut(to)) {
                             let (first, second) = two.split_at(from);
@@ -308,7 +340,7 @@ impl<'a> Image<'a> {
 
     /// The times that a row may be read without packing it.
     fn is_read_in_place(&self, times: usize) -> bool {
-        if self.pairs.is_some() && self.geometry.is_none() {
+        if let Some(Pairs::Neighbours) = self.pairs {
             return false;
         }
         // Rows of neighbouring elements share cache lines; those of different channels may be far apart.
@@ -359,7 +391,7 @@ impl Right for Image<'_> {
             n += 1;
             done += length;
         }
-        if self.pairs.is_some() && self.geometry.is_none() {
+        if let Some(Pairs::Neighbours) = self.pairs {
             let rows = &self.rows.rows()[2 * first..];
             let rows = &rows[..rows.len().min(2 * depth)];
             return pairs::pack(&self.elements, rows, &runs[..n], width, out);

@@ -6,7 +6,7 @@ use super::call::{done, or_decline};
 use super::finish::After;
 use super::gemm::{Dst, Layout, gemm};
 use super::micro::Micro;
-use super::product::{Finish, Left, Panels, Start, product as packed_product};
+use super::product::{Finish, Left, Panels, Right, Start, product as packed_product};
 use super::{Call, Done, Extents, Kernel, pairs};
 use crate::Precision;
 
@@ -106,8 +106,16 @@ impl<'a> Sizes<'a> {
 
     /// The kernels for bfloat16, if it pays.
     fn bf16(&self, call: &Call<'_>) -> Option<Micro> {
-        let micro = call.bf16().filter(|_| self.is_one_product())?;
+        let micro = call.bf16(1).filter(|_| self.is_one_product())?;
         pays_in_bf16(self.count() * self.m, self.k, self.n).then_some(micro)
+    }
+
+    /// The kernels for products of one left matrix, which is packed once, with right matrices that are rounded while
+    /// they are packed.
+    fn bf16_by_left(&self, call: &Call<'_>, transposed: bool) -> Option<Micro> {
+        let is_one = !transposed && self.batch_a.iter().all(|&e| e == 1);
+        let micro = call.bf16(0).filter(|_| is_one)?;
+        (self.m >= LEAST_ROWS && self.k >= 8 && self.n >= 16).then_some(micro)
     }
 }
 
@@ -124,7 +132,25 @@ fn product_in_bf16(call: &Call<'_>) -> bool {
         _ => call.flag("transposed"),
     };
     let sizes = call.out_shape().and_then(|shape| Sizes::of(call, transposed, &shape));
-    sizes.is_some_and(|sizes| sizes.bf16(call).is_some())
+    sizes.is_some_and(|sizes| sizes.bf16(call).is_some() || sizes.bf16_by_left(call, transposed).is_some())
+}
+
+/// For fewer rows it does not pay to round and pack what they are multiplied with.
+const LEAST_ROWS: usize = 17;
+
+/// A right matrix of contiguous rows, whose pairs are rounded while they are packed.
+struct Rounded<'a> {
+    elements: &'a [f32],
+    /// Where its rows begin.
+    rows: &'a [usize],
+}
+
+impl Right for Rounded<'_> {
+    fn pack(&self, first: usize, depth: usize, column: usize, count: usize, width: usize, out: &mut [f32]) {
+        let rows = &self.rows[2 * first..];
+        let rows = &rows[..rows.len().min(2 * depth)];
+        pairs::pack(self.elements, rows, &[(0, column, count)], width, out);
+    }
 }
 
 /// Packs the right operand, a matrix of `k` rows, or of columns if it is `transposed`.
@@ -168,6 +194,22 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
         let start = bias.map_or(Start::Zero, Start::Columns);
         let finish = Finish::from(start).with(after.finished(), 0..out.len());
         packed_product(&left, &*right, n, &mut out, finish, call.threads);
+        return done(&shape, out);
+    }
+    if let Some(micro) = sizes.bf16_by_left(call, transposed) {
+        call.set_precision(Precision::Bf16);
+        let left = call.prepared(0, || left_panels(micro, &a, m, k));
+        let rows: Vec<usize> = (0..k).map(|row| row * n).collect();
+        let starts = batch_starts(&sizes.batch, sizes.batch_b, k * n);
+        for (i, (start, out)) in starts.into_iter().zip(out.chunks_exact_mut(size)).enumerate() {
+            let right = Rounded {
+                elements: &b[start..][..k * n],
+                rows: &rows,
+            };
+            let finish = Finish::from(bias.map_or(Start::Zero, Start::Columns));
+            let finish = finish.with(after.finished(), i * size..(i + 1) * size);
+            packed_product(&left, &right, n, out, finish, call.threads);
+        }
         return done(&shape, out);
     }
     if is_one_product && !transposed && bias.is_none() && (1..=FEW).contains(&(count * m)) && k > 0 && n > 0 {
@@ -316,7 +358,7 @@ pub(super) fn batch_starts(batch: &[usize], own: &[usize], size: usize) -> Vec<u
 fn gemm_bf16(call: &Call<'_>, [m, n]: [usize; 2]) -> Option<Micro> {
     let [_, k] = *call.shape(0) else { return None };
     let is_plain = !call.flag("transA") && call.float("alpha").is_none_or(|alpha| alpha == 1.0);
-    call.bf16().filter(|_| is_plain && pays_in_bf16(m, k, n))
+    call.bf16(1).filter(|_| is_plain && pays_in_bf16(m, k, n))
 }
 
 fn gemm_in_bf16(call: &Call<'_>) -> bool {
@@ -489,6 +531,51 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn products_in_bf16() {
+        let rows: &[(&[usize], &[usize], &[usize])] = &[
+            (&[1, 65], &[65, 129], &[1, 129]),
+            (&[63, 300], &[300, 17], &[63, 17]),
+            (&[5], &[5, 3], &[3]),
+            (&[33], &[33, 40], &[40]),
+            (&[0, 13], &[13, 20], &[0, 20]),
+            (&[4, 3, 9], &[9, 32], &[4, 3, 32]),
+            (&[2, 4, 3, 1030], &[1030, 50], &[2, 4, 3, 50]),
+            (&[20, 31], &[3, 31, 45], &[3, 20, 45]),
+            (&[1, 40, 600], &[2, 600, 33], &[2, 40, 33]),
+        ];
+        for (x, w, y) in rows {
+            for (finished, transposed) in [(false, false), (true, false), (false, true), (true, true)] {
+                if transposed && x.len() < 2 {
+                    continue;
+                }
+                let (mut w, n) = (w.to_vec(), w.len());
+                let columns = w[n - 1];
+                if transposed {
+                    w.swap(n - 2, n - 1);
+                }
+                let mut case = Case::new("fused_matmul", &[f32s(x, 1), f32s(&w, 2)]);
+                if finished {
+                    case = case.operand(Some(f32s(&[columns], 3))).operand(Some(f32s(y, 4)));
+                    case = case.attr("activation", AttrValue::Str("relu".into()));
+                }
+                case.attr("transposed", AttrValue::Bool(transposed)).in_bf16().check();
+            }
+        }
+        for (a, b, trans_b) in [([7, 40], [40, 33], false), ([1, 33], [20, 33], true)] {
+            Case::new("gemm", &[f32s(&a, 1), f32s(&b, 2)])
+                .operand(Some(f32s(&[b[usize::from(!trans_b)]], 3)))
+                .attr("transB", AttrValue::Bool(trans_b))
+                .in_bf16()
+                .surely()
+                .check();
+        }
+        Case::new("matmul", &[f32s(&[20, 31], 1), f32s(&[3, 31, 45], 2)])
+            .in_bf16()
+            .surely()
+            .check();
     }
 
     #[test]

@@ -266,6 +266,11 @@ pub fn may_run(op: &str, first: Option<DType>) -> bool {
     of(op).iter().any(|kernel| is_narrow || fits(kernel))
 }
 
+/// True if the machine has instructions for products of bfloat16.
+pub fn has_bf16() -> bool {
+    Micro::of_bf16().is_some()
+}
+
 /// True if a call whose operands have these types may compute its products with bfloat16, if that is allowed. If a
 /// size is not known, the call decides when it runs.
 pub fn may_be_in_bf16(def: &'static OpDef, types: &[Type], attrs: &[AttrValue], fixed: Vec<bool>) -> bool {
@@ -274,7 +279,7 @@ pub fn may_be_in_bf16(def: &'static OpDef, types: &[Type], attrs: &[AttrValue], 
     let Some(decide) = kernel.and_then(|kernel| kernel.in_bf16) else {
         return false;
     };
-    if !types.first().is_some_and(is_f32) || !fixed.get(1).copied().unwrap_or(false) || Micro::of_bf16().is_none() {
+    if !types.first().is_some_and(is_f32) || !fixed.iter().take(2).any(|&fixed| fixed) || Micro::of_bf16().is_none() {
         return false;
     }
     let place = |ty: &Type| match ty {
