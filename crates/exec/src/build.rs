@@ -52,10 +52,11 @@ impl Plan {
     #[must_use]
     pub fn in_precision(mut self, precision: Precision) -> Plan {
         self.precision = precision;
-        let (_, fixed) = fixed::of(&self);
+        let (once, fixed) = fixed::of(&self);
         for i in 0..self.steps.len() {
             self.steps[i].precision = match precision {
-                Precision::Bf16 if self.may_be_in_bf16(i, &fixed) => precision,
+                // What is computed once need not be fast.
+                Precision::Bf16 if !once[i] && self.may_be_in_bf16(i, &fixed) => precision,
                 _ => Precision::F32,
             };
         }
