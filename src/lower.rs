@@ -66,8 +66,10 @@ fn lowered(mut graph: Graph, rules: &[Arc<Rule>]) -> Graph {
 /// assert_eq!(tautomer::precision(Class::Real), Precision::F32);
 /// ```
 pub fn precision(class: Class) -> Precision {
-    let bf16 = class.allows(Class::Approx(Precision::BF16_ERROR));
-    if bf16 { Precision::Bf16 } else { Precision::F32 }
+    match class {
+        Class::Approx(error) => Precision::within(error),
+        Class::Bitwise | Class::Real => Precision::F32,
+    }
 }
 
 /// The plan by which a graph runs: that of the [lowered](lower) graph.

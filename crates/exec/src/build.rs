@@ -53,10 +53,10 @@ impl Plan {
     pub fn in_precision(mut self, precision: Precision) -> Plan {
         self.precision = precision;
         let (once, fixed) = fixed::of(&self);
-        for i in 0..self.steps.len() {
+        for (i, once) in once.into_iter().enumerate() {
             self.steps[i].precision = match precision {
                 // What is computed once need not be fast.
-                Precision::Bf16 if !once[i] && self.may_be_in_bf16(i, &fixed) => precision,
+                Precision::Bf16 if !once && self.may_be_in_bf16(i, &fixed) => precision,
                 _ => Precision::F32,
             };
         }

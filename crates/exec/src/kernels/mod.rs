@@ -285,8 +285,7 @@ pub fn may_be_in_bf16(def: &'static OpDef, types: &[Type], attrs: &[AttrValue], 
     let place = |ty: &Type| match ty {
         Type::Tensor(ty) => {
             let shape = ty.shape.as_ref().and_then(|shape| shape.to_concrete())?;
-            let shape = shape.iter().map(|&n| usize::try_from(n).ok()).collect::<Option<_>>()?;
-            Some(Some(Place::whole(ty.dtype, shape, 0)))
+            Some(Some(Place::whole(ty.dtype, shape.into(), 0)))
         }
         _ => Some(None),
     };
