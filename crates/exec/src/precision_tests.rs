@@ -26,7 +26,7 @@ fn plans_say_which_products_are_in_bf16() {
     };
     let products = |of: &dyn Fn(usize) -> Precision| -> Vec<bool> {
         let steps = narrow.steps.iter().enumerate();
-        let steps = steps.filter(|(_, step)| step.op == "matmul");
+        let steps = steps.filter(|(_, step)| step.operands.len() == 2);
         steps.map(|(i, _)| of(i) == Precision::Bf16).collect()
     };
     assert_eq!(products(&|i| narrow.steps[i].precision), expected);
