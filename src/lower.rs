@@ -10,12 +10,12 @@
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::exec::{Options, Plan, Session};
+use crate::exec::{Options, Plan, Precision, Session};
 use crate::graph::{Graph, Node, graph_region, region_graph};
 use crate::model::Model;
 use crate::op::AttrValue;
 use crate::rewrite::{CostModel, substitute};
-use crate::rule::{Rule, library_set_rules};
+use crate::rule::{Class, Rule, library_set_rules};
 
 /// The set of rules that make calls of kernels.
 const RULES: &str = "tautomer";
@@ -52,6 +52,24 @@ fn lowered(mut graph: Graph, rules: &[Arc<Rule>]) -> Graph {
         }
     }
     substitute(graph, rules, None, &CostModel::default()).0
+}
+
+/// The numbers in which products may be computed if results may be equal only as `class` says: an `approx(e)` of at
+/// least [`Precision::BF16_ERROR`] admits bfloat16.
+///
+/// ```
+/// use tautomer::exec::Precision;
+/// use tautomer::rule::Class;
+///
+/// assert_eq!(tautomer::precision(Class::Approx(1e-2)), Precision::Bf16);
+/// assert_eq!(tautomer::precision(Class::Approx(1e-3)), Precision::F32);
+/// assert_eq!(tautomer::precision(Class::Real), Precision::F32);
+/// ```
+pub fn precision(class: Class) -> Precision {
+    match class {
+        Class::Approx(error) => Precision::within(error),
+        Class::Bitwise | Class::Real => Precision::F32,
+    }
 }
 
 /// The plan by which a graph runs: that of the [lowered](lower) graph.

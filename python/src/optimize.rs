@@ -181,7 +181,7 @@ fn options(py: Python<'_>, given: &Bound<'_, PyDict>, rules: Option<&RuleSet>) -
 }
 
 /// `bitwise`, `real`, `approx(1e-3)`.
-fn class(py: Python<'_>, text: &str) -> PyResult<Class> {
+pub(crate) fn class(py: Python<'_>, text: &str) -> PyResult<Class> {
     text.parse()
         .map_err(|why: String| refused(py, "T0407", format!("numerics `{text}`: {why}")))
 }

@@ -8,6 +8,7 @@ use tautomer::graph::Params;
 
 use crate::arrays::{self, Given};
 use crate::model::Model;
+use crate::optimize::class;
 use crate::problems::refused;
 
 /// A model with its plan, ready to run.
@@ -20,10 +21,11 @@ pub(crate) struct Session {
 #[pymethods]
 impl Session {
     #[new]
-    fn new(py: Python<'_>, model: &Model, threads: usize, reference: bool) -> PyResult<Session> {
+    fn new(py: Python<'_>, model: &Model, threads: usize, reference: bool, numerics: &str) -> PyResult<Session> {
         if let Some(first) = model.inner.missing_params().first() {
             return Err(refused(py, "T0404", format!("parameter `{first}` has no value")));
         }
+        let precision = tautomer::precision(class(py, numerics)?);
         let mode = if reference { Mode::Reference } else { Mode::Kernels };
         let executor = py.detach(|| {
             let graph = &model.inner.workload.graph;
@@ -32,6 +34,7 @@ impl Session {
                 Mode::Reference => None,
             };
             let plan = Plan::compile(lowered.as_ref().unwrap_or(graph)).map_err(|e| e.to_string())?;
+            let plan = plan.in_precision(precision);
             Executor::new(plan, mode).map_err(|e| e.to_string())
         });
         let executor = executor.map_err(|why| refused(py, "T0406", why))?;

@@ -279,3 +279,12 @@ def test_all_types_are_annotated(tmp_path):
     # What the tests do with the package is what its types allow; tests of wrong arguments say so where they are.
     out, err, code = api.run(["--check-untyped-defs", *options, str(Path(__file__).parent)])
     assert code == 0, out + err
+
+
+def test_sessions_may_round_to_bfloat16(model):
+    x = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)
+    full = tautomer.Session(model).run(x=x)["y"]
+    rounded = tautomer.Session(model, numerics="approx(1e-2)").run(x=x)["y"]
+    assert np.abs(full - rounded).max() <= 1e-2 * np.abs(full).max()
+    with pytest.raises(tautomer.Error, match="numerics"):
+        tautomer.Session(model, numerics="exact")

@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use tautomer::diag::Diagnostic;
-use tautomer::exec::{Executor, Mode};
+use tautomer::exec::{Executor, Mode, Precision};
 use tautomer::graph::Workload;
+use tautomer::rule::Class;
 use tautomer::tensor::Tensor;
 
+use super::optimize::parse_class;
 use super::{Done, Failure, Shell, calibrate};
 
 #[derive(clap::Args)]
@@ -16,6 +18,10 @@ pub(super) struct BenchArgs {
     /// Use N threads; results do not depend on their number [default: one for each processor]
     #[arg(long, value_name = "N", conflicts_with = "reference")]
     threads: Option<std::num::NonZeroUsize>,
+    /// How exact results have to be: `approx(e)` with e of 0.0079 or more lets products round their operands to bfloat16
+    /// where that is faster
+    #[arg(long, value_parser = parse_class, default_value = "real", conflicts_with = "reference")]
+    class: Class,
     /// Print how long N runs take, after a first one, instead of the results
     #[arg(long, value_name = "N", conflicts_with = "reference")]
     bench: Option<std::num::NonZeroUsize>,
@@ -27,7 +33,7 @@ pub(super) struct BenchArgs {
 impl BenchArgs {
     /// True if any of the options is given.
     pub(super) fn is_given(&self) -> bool {
-        self.threads.is_some() || self.is_timed()
+        self.threads.is_some() || self.class != Class::Real || self.is_timed()
     }
 
     /// True if times are asked for instead of results.
@@ -38,7 +44,7 @@ impl BenchArgs {
     /// The executor of a workload with the chosen number of threads.
     pub(super) fn executor(&self, workload: &Workload) -> Result<Executor, Failure> {
         let failed = |message: String| Failure::from(Diagnostic::error("T0406", message));
-        let plan = tautomer::plan(&workload.graph)?;
+        let plan = tautomer::plan(&workload.graph)?.in_precision(tautomer::precision(self.class));
         let executor = Executor::new(plan, Mode::Kernels).map_err(|e| failed(e.to_string()))?;
         let processors = || std::thread::available_parallelism().map_or(1, |n| n.get());
         Ok(executor.threads(self.threads.map_or_else(processors, |n| n.get())))
@@ -131,6 +137,8 @@ struct Row {
     steps: usize,
     /// How many of them were computed by the reference definition.
     slow: usize,
+    /// How many of them rounded the operands of products to bfloat16.
+    in_bf16: usize,
     time: Duration,
     share: f64,
 }
@@ -141,6 +149,7 @@ impl Row {
             "operator": self.op,
             "steps": self.steps,
             "by_reference": self.slow,
+            "in_bf16": self.in_bf16,
             "ms": self.time.as_secs_f64() * 1e3,
             "share": self.share,
         })
@@ -173,6 +182,7 @@ fn profile(executor: &Executor, workload: &Workload, inputs: &[Tensor]) -> Resul
                 op: step.op.clone(),
                 steps: 0,
                 slow: 0,
+                in_bf16: 0,
                 time: Duration::ZERO,
                 share: 0.0,
             });
@@ -181,6 +191,7 @@ fn profile(executor: &Executor, workload: &Workload, inputs: &[Tensor]) -> Resul
         let row = &mut rows[place];
         row.steps += 1;
         row.slow += usize::from(executor.is_by_reference(i));
+        row.in_bf16 += usize::from(executor.precision(i) == Precision::Bf16);
         row.time += time;
     }
     let total: f64 = rows.iter().map(|row| row.time.as_secs_f64()).sum();
@@ -200,11 +211,12 @@ fn table(rows: &[Row]) -> String {
         .max("operator".len());
     let mut text = format!("{:width$}  steps         ms  share\n", "operator");
     for row in rows {
-        let slow = match row.slow {
+        let some = |n: usize, what: &str| match n {
             0 => String::new(),
-            n if n == row.steps => "  by the reference definition".to_owned(),
-            n => format!("  {n} by the reference definition"),
+            n if n == row.steps => format!("  {what}"),
+            n => format!("  {n} {what}"),
         };
+        let slow = some(row.slow, "by the reference definition") + &some(row.in_bf16, "in bf16");
         let (ms, share) = (row.time.as_secs_f64() * 1e3, row.share * 100.0);
         text.push_str(&format!(
             "{:width$}  {:5}  {ms:9.3}  {share:4.1}%{slow}\n",

@@ -10,8 +10,10 @@ use tautomer::formats::{DOT_LIMIT, to_dot};
 use tautomer::graph::{Graph, Node};
 use tautomer::kuiper::{Expression, Rpn, Token};
 use tautomer::lang::{format_program, format_rules, parse_program, parse_rules};
+use tautomer::rule::Class;
 
 use super::input::{self, Kind};
+use super::optimize::parse_class;
 use super::{Done, Failure, Shell, output};
 
 #[derive(clap::Args)]
@@ -25,6 +27,9 @@ pub(super) struct Args {
     /// How to show it
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// How exact results have to be, for `--stage plan`, as for `run`
+    #[arg(long, value_parser = parse_class, default_value = "real")]
+    class: Class,
     /// The file type, regardless of its suffix
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
@@ -65,7 +70,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     match (args.stage, format) {
         (Stage::Plan, Format::Dot) => Err(no_form("a plan", "DOT")),
         (Stage::Plan, _) => {
-            let plan = tautomer::plan(graph)?;
+            let plan = tautomer::plan(graph)?.in_precision(tautomer::precision(args.class));
             if format == Format::Text {
                 return shell.result(&plan.to_string());
             }

@@ -47,7 +47,8 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if let Some(source) = input::script_source(&args.file, args.from, args.script.is_compat())? {
         if args.bench.is_given() {
-            let problem = "`--threads`, `--bench` and `--profile` are for a program or model, and this is a script";
+            let problem =
+                "`--threads`, `--class`, `--bench` and `--profile` are for a program or model, and this is a script";
             return Err(Failure::new("T0407", problem.to_owned()));
         }
         return script::run(source, args.script, args.reference, shell);

@@ -153,6 +153,60 @@ fn this_machine_is_measured() {
     );
 }
 
+/// A class that admits bfloat16 is obeyed where the machine has it, and no stricter one.
+#[test]
+fn classes_admit_bfloat16() {
+    let dir = folder(&[(
+        "a.taut",
+        "fn main(x: f32[4, 64], param w: f32[64, 32]) { matmul(x, w) }",
+    )]);
+    let tensor = |shape: [usize; 2], step: usize| {
+        let numbers = (0..shape[0] * shape[1]).map(|i| (i * step % 97) as f32 / 97.0 - 0.5);
+        Tensor::new(&shape, numbers.collect()).unwrap()
+    };
+    array(dir.path(), "x.npy", &[("x", tensor([4, 64], 31))]);
+    array(dir.path(), "a.safetensors", &[("w", tensor([64, 32], 17))]);
+    let has_bf16 = tautomer::exec::kernels::has_bf16();
+    for (class, admits) in [
+        ("bitwise", false),
+        ("real", false),
+        ("approx(1e-3)", false),
+        ("approx(0.0078)", false),
+        ("approx(0.0079)", true),
+        ("approx(1e-2)", true),
+    ] {
+        let expected = admits && has_bf16;
+        let plan = run(dir.path(), &format!("print a.taut --stage plan --class {class}"));
+        assert_eq!(
+            plan.out.contains("  in bf16"),
+            expected,
+            "{class}: {}{}",
+            plan.out,
+            plan.err
+        );
+        let timed = run(dir.path(), &format!("run a.taut -i x.npy --profile --class {class}"));
+        assert_eq!(
+            timed.out.contains("  in bf16"),
+            expected,
+            "{class}: {}{}",
+            timed.out,
+            timed.err
+        );
+        let json = run(
+            dir.path(),
+            &format!("run a.taut -i x.npy --profile --json --class {class}"),
+        )
+        .json();
+        assert_eq!(json["profile"][0]["in_bf16"], u64::from(expected), "{class}");
+    }
+    let full = run(dir.path(), "run a.taut -i x.npy --json").out;
+    let other = run(dir.path(), "run a.taut -i x.npy --json --class approx(1e-2)").out;
+    assert_eq!(full != other, has_bf16);
+    for wrong in ["--class exact", "--class approx(1e-2) --reference"] {
+        assert_eq!(run(dir.path(), &format!("run a.taut -i x.npy {wrong}")).code, 2);
+    }
+}
+
 #[test]
 fn runs_are_timed() {
     let dir = folder(&[

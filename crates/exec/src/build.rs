@@ -6,9 +6,10 @@ use rustc_hash::FxHashMap;
 
 use super::error::PlanError;
 use super::plan::{Constant, Plan, Port, Slot, SlotId, Step};
-use super::{kernels, memory, region};
+use super::precision::Precision;
+use super::{fixed, kernels, memory, region};
 use tautomer_graph::{Graph, Node, VertexId, expand_calls};
-use tautomer_op::{Op, OpDef};
+use tautomer_op::{Op, OpDef, lookup};
 use tautomer_tensor::Type;
 
 /// The slots that hold the value of a vertex.
@@ -44,6 +45,32 @@ impl Plan {
             }
         }
         Plan::compile_flat(graph)
+    }
+
+    /// The same plan with products in this precision: says of each step whether it computes in it, which for sizes that
+    /// are not known is decided when it runs.
+    #[must_use]
+    pub fn in_precision(mut self, precision: Precision) -> Plan {
+        self.precision = precision;
+        let (once, fixed) = fixed::of(&self);
+        for (i, once) in once.into_iter().enumerate() {
+            self.steps[i].precision = match precision {
+                // What is computed once need not be fast.
+                Precision::Bf16 if !once && self.may_be_in_bf16(i, &fixed) => precision,
+                _ => Precision::F32,
+            };
+        }
+        self
+    }
+
+    fn may_be_in_bf16(&self, i: usize, fixed: &[bool]) -> bool {
+        let step = &self.steps[i];
+        let Some(def) = lookup(&step.op) else { return false };
+        let is_fixed = |slot: &Option<SlotId>| slot.is_some_and(|slot| fixed[self.owner(slot)]);
+        let is_fixed: Vec<bool> = step.operands.iter().map(is_fixed).collect();
+        let ty = |slot: &Option<SlotId>| slot.map_or(Type::Absent, |slot| self.slots[slot].ty.clone());
+        let types: Vec<Type> = step.operands.iter().map(ty).collect();
+        kernels::may_be_in_bf16(def, &types, &step.attrs, is_fixed)
     }
 
     fn compile_flat(graph: &Graph) -> Result<Plan, PlanError> {
@@ -208,6 +235,7 @@ impl Builder<'_> {
                     results,
                     frees: Vec::new(),
                     name: vertex.name.clone(),
+                    precision: Precision::F32,
                 });
                 held
             }

@@ -3,6 +3,7 @@
 use super::bind::Symbols;
 use super::error::RunError;
 use super::plan::{Plan, Step};
+use super::precision::Precision;
 use super::request::{Inputs, Request};
 use super::run::{Executor, Mode};
 use tautomer_graph::{Datum, Meter, Params, Weights, datum_bytes, evaluate_flow, first_collected, region_graph};
@@ -10,7 +11,7 @@ use tautomer_op::{AttrValue, Flow, OpError};
 use tautomer_tensor::{Tensor, Type};
 
 /// Executors of the functions that a step calls, indexed by attribute.
-pub(super) fn functions(step: &Step, mode: Mode) -> Result<Vec<Option<Executor>>, RunError> {
+pub(super) fn functions(step: &Step, mode: Mode, precision: Precision) -> Result<Vec<Option<Executor>>, RunError> {
     if step.attrs.iter().all(|attr| attr.region().is_none()) {
         return Ok(Vec::new());
     }
@@ -18,7 +19,7 @@ pub(super) fn functions(step: &Step, mode: Mode) -> Result<Vec<Option<Executor>>
         let Some(region) = attr.region() else { return Ok(None) };
         region.check().map_err(RunError::Broken)?;
         let plan = Plan::compile(&region_graph(region)).map_err(|e| RunError::Broken(e.to_string()))?;
-        Executor::new(plan, mode).map(Some)
+        Executor::new(plan.in_precision(precision), mode).map(Some)
     });
     compiled.collect()
 }

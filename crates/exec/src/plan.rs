@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::memory::Memory;
+use super::precision::Precision;
 use super::region::{self, Region};
 use tautomer_op::AttrValue;
 use tautomer_tensor::{Tensor, Type};
@@ -54,6 +55,9 @@ pub struct Plan {
     pub outputs: Vec<Port>,
     /// The memory that a run takes.
     pub memory: Memory,
+    /// The numbers that products may be computed with, also in functions that steps call.
+    #[serde(default, skip_serializing_if = "Precision::is_full")]
+    pub precision: Precision,
 }
 
 /// The place of one value during a run.
@@ -110,6 +114,9 @@ pub struct Step {
     pub frees: Vec<SlotId>,
     /// The name of the value in the graph, if it has one.
     pub name: Option<Arc<str>>,
+    /// The numbers that its products may be computed with.
+    #[serde(default, skip_serializing_if = "Precision::is_full")]
+    pub precision: Precision,
 }
 
 impl Plan {

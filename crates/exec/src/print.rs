@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::kernels;
 use super::plan::{Plan, Port, SlotId};
+use super::precision::Precision;
 use tautomer_op::{Fact, Infer, lookup};
 use tautomer_tensor::Type;
 
@@ -91,8 +92,8 @@ impl Plan {
 }
 
 /// One line for each input, parameter, constant, step and output: types, ranges (`@first+bytes`) of the arena or of the
-/// memory of an output, operations on numbers, whether the reference semantics compute it because there is no kernel, and
-/// the slots freed after a step. A line before steps says that one loop computes them.
+/// memory of an output, operations on numbers, whether the reference semantics compute it because there is no kernel, whether
+/// its products are of bfloat16, and the slots freed after a step. A line before steps says that one loop computes them.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = if self.name.is_empty() { "main" } else { &self.name };
@@ -149,6 +150,13 @@ impl fmt::Display for Plan {
                 .is_some_and(|region| region.steps().contains(&i));
             if kernels::of(&step.op).is_empty() && !is_in_loop {
                 f.write_str("  by reference")?;
+            }
+            if step.precision == Precision::Bf16 {
+                f.write_str("  in bf16")?;
+                let is_known = |slot: &Option<SlotId>| slot.is_none_or(|slot| self.slots[slot].bytes.is_some());
+                if !step.operands.iter().all(is_known) {
+                    f.write_str(" where it is faster")?;
+                }
             }
             if let Some(flops) = self.flops(i).filter(|flops| *flops > 0.0) {
                 write!(f, "  {flops} FLOP")?;

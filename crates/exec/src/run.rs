@@ -10,6 +10,7 @@ use super::error::RunError;
 use super::kernels::{Buffers, Kept};
 use super::layout::{Layout, Layouts};
 use super::plan::{Plan, Port, Step};
+use super::precision::Precision;
 use super::region::Ready;
 use super::request::{Inputs, Request, Watch, Workspace};
 use super::{fixed, flow};
@@ -89,7 +90,7 @@ impl Executor {
         let functions = plan
             .steps
             .iter()
-            .map(|step| flow::functions(step, mode))
+            .map(|step| flow::functions(step, mode, plan.precision))
             .collect::<Result<Vec<_>, _>>()?;
         let (fixed, slots) = fixed::of(&plan);
         let is_fixed = |slot: &Option<_>| slot.is_some_and(|slot| slots[plan.owner(slot)]);
@@ -140,6 +141,11 @@ impl Executor {
     /// True if step `i` was last computed by the reference semantics, because no kernel accepted the call.
     pub fn is_by_reference(&self, i: usize) -> bool {
         self.kept.get(i).is_some_and(|kept| kept.is_declined())
+    }
+
+    /// The numbers that step `i` last computed its products with.
+    pub fn precision(&self, i: usize) -> Precision {
+        self.kept.get(i).map_or(Precision::F32, |kept| kept.precision())
     }
 
     /// The plan.

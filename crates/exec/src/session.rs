@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::error::{PlanError, RunError};
 use super::plan::{Plan, Port};
+use super::precision::Precision;
 use super::run::{Executor, Mode};
 use tautomer_graph::{Graph, Params};
 use tautomer_tensor::Tensor;
@@ -16,6 +17,8 @@ pub struct Options {
     pub mode: Mode,
     /// The number of threads; with 1, each run uses the thread that calls it.
     pub threads: usize,
+    /// The numbers that products may be computed with.
+    pub precision: Precision,
 }
 
 impl Default for Options {
@@ -23,6 +26,7 @@ impl Default for Options {
         Options {
             mode: Mode::Kernels,
             threads: 1,
+            precision: Precision::F32,
         }
     }
 }
@@ -70,7 +74,8 @@ impl Session {
     /// # Errors
     /// If the graph has no plan, or calls an operator that the table does not define.
     pub fn new(graph: &Graph, params: Params, options: Options) -> Result<Session, SessionError> {
-        let executor = Executor::new(Plan::compile(graph)?, options.mode)?;
+        let plan = Plan::compile(graph)?.in_precision(options.precision);
+        let executor = Executor::new(plan, options.mode)?;
         Ok(Session {
             executor: executor.threads(options.threads),
             params: Arc::new(params),

@@ -11,7 +11,7 @@ use tautomer_lang::parse_program;
 use tautomer_op::{Op, OpaqueOp, lookup};
 use tautomer_tensor::{DType, Dim, Shape, Tensor, TensorType, Type};
 
-fn graph(text: &str) -> Graph {
+pub(crate) fn graph(text: &str) -> Graph {
     let program = parse_program(Arc::new(Source::new("test", text))).unwrap();
     build_program(&program, &BuildOptions::default()).unwrap()
 }

@@ -293,6 +293,7 @@ impl<'r> Walk<'r, '_> {
                 buffers: Some(&executor.buffers),
                 memory: self.layout.map(|_| self.memory.memory()),
                 results: places,
+                precision: step.precision,
             };
             let results = kernels::run(def, operands, attrs, context)?;
             kept.set_declined(results.is_none());

@@ -17,7 +17,8 @@ class Session:
 
     Neither inputs in the order of rows nor results are copied; an input must not change while `run` works, which other
     threads could do. Results have DLPack too: `torch.from_dlpack(result)`. `reference=True` computes by the reference
-    definitions of the operators instead of fast kernels.
+    definitions of the operators instead of fast kernels. `numerics="approx(1e-2)"` lets matrix products and
+    convolutions round their operands to bfloat16 where the machine is faster with it.
 
     >>> import numpy as np, tautomer
     >>> session = tautomer.Session("fn main(x: f32[n]) { relu(x) }")
@@ -25,9 +26,11 @@ class Session:
     {'out0': array([0., 2.], dtype=float32)}
     """
 
-    def __init__(self, model: Any, *, threads: int | None = None, reference: bool = False) -> None:
+    def __init__(
+        self, model: Any, *, threads: int | None = None, reference: bool = False, numerics: str = "real"
+    ) -> None:
         self.graph = model if isinstance(model, Graph) else Graph._of(read(model)[0])
-        self._core = _core.Session(self.graph._core, threads or 0, reference)
+        self._core = _core.Session(self.graph._core, threads or 0, reference, numerics)
         self._inputs = list(self.graph.inputs)
         self._outputs = list(self.graph.outputs)
 

@@ -8,9 +8,11 @@ use super::arena::{Loans, Memory};
 use super::buffers::Buffers;
 use super::inferred::Inferred;
 use super::kept::Kept;
+use super::micro::Micro;
 use super::operand::{Extents, Operand, Place};
 use super::room::Room;
 use super::{Done, Value};
+use crate::Precision;
 use smallvec::SmallVec;
 use tautomer_op::{AttrValue, OpDef, OpError};
 use tautomer_tensor::{DType, Dim, Element, Nd, Tensor, TensorType, Type};
@@ -43,6 +45,8 @@ pub struct Context<'a> {
     pub memory: Option<Memory<'a>>,
     /// The places of the results in that memory.
     pub results: &'a [Option<&'a Place>],
+    /// The numbers that products may be computed with.
+    pub precision: Precision,
 }
 
 /// One thread, and nothing from earlier runs.
@@ -54,6 +58,7 @@ impl Default for Context<'_> {
             buffers: None,
             memory: None,
             results: &[],
+            precision: Precision::F32,
         }
     }
 }
@@ -180,6 +185,22 @@ impl<'a> Call<'a> {
     /// True if operand `i` is the same in every run.
     pub fn is_fixed(&self, i: usize) -> bool {
         self.context.kept.is_some_and(|kept| kept.is_fixed(i))
+    }
+
+    /// The kernels for products of bfloat16, if such products are allowed, the machine has them, and operand `i` is the
+    /// same in every run, so that it is rounded once.
+    pub(super) fn bf16(&self, i: usize) -> Option<Micro> {
+        if self.context.precision != Precision::Bf16 || !self.is_fixed(i) {
+            return None;
+        }
+        Micro::of_bf16()
+    }
+
+    /// Says in which numbers the products of the call are computed.
+    pub(super) fn set_precision(&self, precision: Precision) {
+        if let Some(kept) = self.context.kept {
+            kept.set_precision(precision);
+        }
     }
 
     /// The attributes in declared order.

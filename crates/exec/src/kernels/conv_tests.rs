@@ -119,6 +119,42 @@ fn steps_after_convolutions() {
     }
 }
 
+/// Each sum has an error of at most a part of the sum of magnitudes, which is below the scale of all results here, or
+/// not much above it.
+#[test]
+fn convolutions_in_bf16() {
+    let more = [
+        row(&[1, 16, 9, 33], &[32, 16, 3, 3], 1, [&[1, 1], &[1, 1], &[1, 1, 1, 1]]),
+        row(&[2, 5, 9, 11], &[20, 5, 3, 3], 1, [&[2, 1], &[1, 2], &[1, 0, 1, 2]]),
+        row(&[1, 3, 40, 41], &[24, 3, 7, 7], 1, [&[2, 2], &[1, 1], &[3, 3, 3, 3]]),
+        row(&[1, 1, 700], &[40, 1, 65], 1, [&[9], &[1], &[0, 0]]),
+        row(&[3, 33, 7, 7], &[40, 33, 1, 1], 1, [&[1, 1], &[1, 1], &[0, 0, 0, 0]]),
+        row(&[2, 40, 30, 31], &[40, 20, 1, 1], 2, [&[1, 1], &[1, 1], &[0, 0, 0, 0]]),
+        row(&[0, 9, 5, 5], &[20, 9, 1, 1], 1, [&[1, 1], &[1, 1], &[0, 0, 0, 0]]),
+    ];
+    for (i, row) in ROWS.iter().chain(&more).enumerate() {
+        for finished in [false, true] {
+            let mut case = Case::new("fused_conv", &[f32s(row.x, i as u64), f32s(row.w, 99)]);
+            if finished {
+                let operands = [f32s(&row.w[..1], 7), f32s(&shape_of(row), 8)];
+                case = operands
+                    .into_iter()
+                    .fold(case, |case, operand| case.operand(Some(operand)));
+                case = case.attr("activation", AttrValue::Str("relu".into()));
+            }
+            if i >= ROWS.len() && !shape_of(row).contains(&0) {
+                case = case.surely();
+            }
+            case.in_bf16()
+                .int("group", row.groups)
+                .ints("strides", row.strides)
+                .ints("dilations", row.dilations)
+                .ints("pads", row.pads)
+                .check();
+        }
+    }
+}
+
 /// A residual that broadcasts is left to the reference semantics.
 #[test]
 fn a_residual_of_another_shape() {

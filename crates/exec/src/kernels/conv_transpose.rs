@@ -64,7 +64,7 @@ fn conv_transpose(call: &Call<'_>) -> Done {
         pad: [0; 3],
         pad_end: [0; 3],
     };
-    let mut image = Image::new(&whole, (1, depth), 0, |n| call.room(n));
+    let mut image = Image::new(&whole, (1, depth), 0, None, |n| call.room(n));
     let most = weights.iter().map(|(part, _)| part.len()).max().unwrap_or(0);
     let mut columns: Vec<f32> = call.room(most * size * size_in);
     let mut rows_of = Phases::new(&window, |n| call.room(n));

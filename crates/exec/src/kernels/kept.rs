@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::inferred::{Inferred, is_attribute};
 use super::operand::{Extents, Operand};
 use super::{Results, Value};
+use crate::Precision;
 use tautomer_op::{AttrValue, OpDef, OpError};
 use tautomer_tensor::{DType, Tensor};
 
@@ -23,6 +24,8 @@ pub struct Kept {
     results: Mutex<Option<Run>>,
     /// No kernel accepted the last call.
     declined: AtomicBool,
+    /// The last call computed its products with bfloat16.
+    in_bf16: AtomicBool,
 }
 
 /// The operands and results of a run.
@@ -68,6 +71,19 @@ impl Kept {
     /// Says whether a kernel accepted the call.
     pub fn set_declined(&self, declined: bool) {
         self.declined.store(declined, Ordering::Relaxed);
+    }
+
+    /// The numbers that the last call computed its products with.
+    pub fn precision(&self) -> Precision {
+        match self.in_bf16.load(Ordering::Relaxed) {
+            true => Precision::Bf16,
+            false => Precision::F32,
+        }
+    }
+
+    /// Says which they are.
+    pub(super) fn set_precision(&self, precision: Precision) {
+        self.in_bf16.store(precision == Precision::Bf16, Ordering::Relaxed);
     }
 
     /// True if operand `i` is the same in every run.

@@ -6,16 +6,17 @@ use super::call::{done, or_decline};
 use super::finish::After;
 use super::gemm::{Dst, Layout, gemm};
 use super::micro::Micro;
-use super::product::{Finish, Left, Panels, Start, product as packed_product};
-use super::{Call, Done, Kernel};
+use super::product::{Finish, Left, Panels, Right, Start, product as packed_product};
+use super::{Call, Done, Extents, Kernel, pairs};
+use crate::Precision;
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::f32("matmul", matmul),
-    Kernel::f32("batch_matmul", batch_matmul),
-    Kernel::f32("dense", dense),
-    Kernel::f32("fused_matmul", fused_matmul),
-    Kernel::f32("gemm", gemm_op),
+    Kernel::products("matmul", matmul, product_in_bf16),
+    Kernel::products("batch_matmul", batch_matmul, product_in_bf16),
+    Kernel::products("dense", dense, product_in_bf16),
+    Kernel::products("fused_matmul", fused_matmul, product_in_bf16),
+    Kernel::products("gemm", gemm_op, gemm_in_bf16),
 ];
 
 fn matmul(call: &Call<'_>) -> Done {
@@ -54,42 +55,161 @@ fn fused_matmul(call: &Call<'_>) -> Done {
     product(call, transposed, bias.as_deref())
 }
 
+/// The sizes of a product of the first two operands.
+struct Sizes<'a> {
+    /// The dimensions of both batches, broadcast.
+    batch: Extents,
+    batch_a: &'a [usize],
+    batch_b: &'a [usize],
+    m: usize,
+    k: usize,
+    n: usize,
+}
+
+impl<'a> Sizes<'a> {
+    /// The second operand is transposed if `transposed`; `shape` is that of the result.
+    fn of(call: &Call<'a>, transposed: bool, shape: &[usize]) -> Option<Sizes<'a>> {
+        let (sa, sb) = (call.shape(0), call.shape(1));
+        // A vector on the left is treated as one row, on the right as one column.
+        let (batch_a, m, k) = match sa {
+            [] => return None,
+            [k] => (&[][..], 1, *k),
+            [batch @ .., m, k] => (batch, *m, *k),
+        };
+        let (batch_b, kb, n) = match sb {
+            [] => return None,
+            [k] if !transposed => (&[][..], *k, 1),
+            [_] => return None,
+            [batch @ .., n, k] if transposed => (batch, *k, *n),
+            [batch @ .., k, n] => (batch, *k, *n),
+        };
+        let dropped = usize::from(sa.len() == 1) + usize::from(sb.len() == 1);
+        (kb == k).then_some(Sizes {
+            batch: Extents::from(&shape[..(shape.len() + dropped).saturating_sub(2)]),
+            batch_a,
+            batch_b,
+            m,
+            k,
+            n,
+        })
+    }
+
+    /// The number of products.
+    fn count(&self) -> usize {
+        self.batch.iter().product()
+    }
+
+    /// True if there is one right matrix for all, so that the batch is just more rows.
+    fn is_one_product(&self) -> bool {
+        self.batch_b.iter().all(|&e| e == 1) && *self.batch_a == *self.batch
+    }
+
+    /// The kernels for bfloat16, if it pays.
+    fn bf16(&self, call: &Call<'_>) -> Option<Micro> {
+        let micro = call.bf16(1).filter(|_| self.is_one_product())?;
+        pays_in_bf16(self.count() * self.m, self.k, self.n).then_some(micro)
+    }
+
+    /// The kernels for products of one left matrix, which is packed once, with right matrices that are rounded while
+    /// they are packed.
+    fn bf16_by_left(&self, call: &Call<'_>, transposed: bool) -> Option<Micro> {
+        let is_one = !transposed && self.batch_a.iter().all(|&e| e == 1);
+        let micro = call.bf16(0).filter(|_| is_one)?;
+        (self.m >= LEAST_ROWS && self.k >= 8 && self.n >= 16).then_some(micro)
+    }
+}
+
+/// True if a product with packed pairs of bfloat16 is faster: vectors are filled, and each element of the left matrix is
+/// read often enough to round it.
+fn pays_in_bf16(m: usize, k: usize, n: usize) -> bool {
+    m > 0 && k >= 8 && n >= 16
+}
+
+/// Whether `matmul` and its relatives compute a call with bfloat16.
+fn product_in_bf16(call: &Call<'_>) -> bool {
+    let transposed = match call.def.name {
+        "batch_matmul" | "dense" => true,
+        _ => call.flag("transposed"),
+    };
+    let sizes = call.out_shape().and_then(|shape| Sizes::of(call, transposed, &shape));
+    sizes.is_some_and(|sizes| sizes.bf16(call).is_some() || sizes.bf16_by_left(call, transposed).is_some())
+}
+
+/// For fewer rows it does not pay to round and pack what they are multiplied with.
+const LEAST_ROWS: usize = 17;
+
+/// A right matrix of contiguous rows, whose pairs are rounded while they are packed.
+struct Rounded<'a> {
+    elements: &'a [f32],
+    /// Where its rows begin.
+    rows: &'a [usize],
+}
+
+impl Right for Rounded<'_> {
+    fn pack(&self, first: usize, depth: usize, column: usize, count: usize, width: usize, out: &mut [f32]) {
+        let rows = &self.rows[2 * first..];
+        let rows = &rows[..rows.len().min(2 * depth)];
+        pairs::pack(self.elements, rows, &[(0, column, count)], width, out);
+    }
+}
+
+/// Packs the right operand, a matrix of `k` rows, or of columns if it is `transposed`.
+fn right_panels(micro: Micro, b: &[f32], k: usize, transposed: bool) -> Panels {
+    if !micro.of_pairs {
+        return Panels::of(micro, b, k, transposed);
+    }
+    let pairs = match transposed {
+        true => pairs::of_rows(b, k),
+        false => pairs::of_columns(b, b.len() / k.max(1)),
+    };
+    Panels::of(micro, &pairs, k.div_ceil(2), transposed)
+}
+
+/// Packs `m` rows of `k` elements.
+fn left_panels(micro: Micro, a: &[f32], m: usize, k: usize) -> Left {
+    match micro.of_pairs {
+        false => Left::of_rows(micro, a, m),
+        true => Left::of_rows(micro, &pairs::of_rows(a, k), m),
+    }
+}
+
 /// The product of the first two operands, the second transposed if `transposed`, plus a row, and the steps after it if
 /// the operator is fused.
 fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     let (a, b) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
     let shape = or_decline!(call.out_shape());
-    let (sa, sb) = (call.shape(0), call.shape(1));
-    // A vector on the left is treated as one row, on the right as one column.
-    let (batch_a, m, k) = match sa {
-        [] => return Ok(None),
-        [k] => (&[][..], 1, *k),
-        [batch @ .., m, k] => (batch, *m, *k),
-    };
-    let (batch_b, kb, n) = match sb {
-        [] => return Ok(None),
-        [k] if !transposed => (&[][..], *k, 1),
-        [_] => return Ok(None),
-        [batch @ .., n, k] if transposed => (batch, *k, *n),
-        [batch @ .., k, n] => (batch, *k, *n),
-    };
-    if kb != k {
-        return Ok(None);
-    }
-    let dropped = usize::from(sa.len() == 1) + usize::from(sb.len() == 1);
-    let batch = &shape[..(shape.len() + dropped).saturating_sub(2)];
+    let sizes = or_decline!(Sizes::of(call, transposed, &shape));
+    let (m, k, n) = (sizes.m, sizes.k, sizes.n);
     let size = m * n;
-    let count: usize = batch.iter().product();
+    let count = sizes.count();
     let after = or_decline!(After::of(call, &shape));
     let mut out = call.result_room::<f32>(count * size);
-    // With one right matrix for all, the batch is just more rows.
-    let is_one_product = batch_b.iter().all(|&e| e == 1) && batch_a == batch;
-    if is_one_product && is_worth_packing(call, count * m, n, k) {
-        let right = call.prepared(1, || Panels::of(Micro::best(), &b, k, transposed));
-        let left = Left::of_rows(Micro::best(), &a, count * m);
+    let is_one_product = sizes.is_one_product();
+    let bf16 = sizes.bf16(call);
+    call.set_precision(bf16.map_or(Precision::F32, |_| Precision::Bf16));
+    if bf16.is_some() || (is_one_product && is_worth_packing(call, count * m, n, k)) {
+        let micro = bf16.unwrap_or(Micro::best());
+        let right = call.prepared(1, || right_panels(micro, &b, k, transposed));
+        let left = left_panels(right.micro(), &a, count * m, k);
         let start = bias.map_or(Start::Zero, Start::Columns);
         let finish = Finish::from(start).with(after.finished(), 0..out.len());
         packed_product(&left, &*right, n, &mut out, finish, call.threads);
+        return done(&shape, out);
+    }
+    if let Some(micro) = sizes.bf16_by_left(call, transposed) {
+        call.set_precision(Precision::Bf16);
+        let left = call.prepared(0, || left_panels(micro, &a, m, k));
+        let rows: Vec<usize> = (0..k).map(|row| row * n).collect();
+        let starts = batch_starts(&sizes.batch, sizes.batch_b, k * n);
+        for (i, (start, out)) in starts.into_iter().zip(out.chunks_exact_mut(size)).enumerate() {
+            let right = Rounded {
+                elements: &b[start..][..k * n],
+                rows: &rows,
+            };
+            let finish = Finish::from(bias.map_or(Start::Zero, Start::Columns));
+            let finish = finish.with(after.finished(), i * size..(i + 1) * size);
+            packed_product(&left, &right, n, out, finish, call.threads);
+        }
         return done(&shape, out);
     }
     if is_one_product && !transposed && bias.is_none() && (1..=FEW).contains(&(count * m)) && k > 0 && n > 0 {
@@ -126,9 +246,9 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     if is_one_product {
         one(count * m, 0, 0, 0);
     } else {
-        let starts = batch_starts(batch, batch_a, m * k)
+        let starts = batch_starts(&sizes.batch, sizes.batch_a, m * k)
             .into_iter()
-            .zip(batch_starts(batch, batch_b, k * n));
+            .zip(batch_starts(&sizes.batch, sizes.batch_b, k * n));
         for (i, (at_a, at_b)) in starts.enumerate() {
             one(m, i * size, at_a, at_b);
         }
@@ -234,6 +354,17 @@ pub(super) fn batch_starts(batch: &[usize], own: &[usize], size: usize) -> Vec<u
     starts
 }
 
+/// The kernels for bfloat16, if it pays for this `gemm`.
+fn gemm_bf16(call: &Call<'_>, [m, n]: [usize; 2]) -> Option<Micro> {
+    let [_, k] = *call.shape(0) else { return None };
+    let is_plain = !call.flag("transA") && call.float("alpha").is_none_or(|alpha| alpha == 1.0);
+    call.bf16(1).filter(|_| is_plain && pays_in_bf16(m, k, n))
+}
+
+fn gemm_in_bf16(call: &Call<'_>) -> bool {
+    matches!(call.out_shape().as_deref(), Some(&[m, n]) if gemm_bf16(call, [m, n]).is_some())
+}
+
 /// `alpha * A' B' + beta * C`
 fn gemm_op(call: &Call<'_>) -> Done {
     let (a, b) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
@@ -270,8 +401,11 @@ fn gemm_op(call: &Call<'_>) -> Done {
             Dst::Scale(beta)
         }
     };
-    if !trans_a && alpha == 1.0 && is_worth_packing(call, m, n, k) {
-        let right = call.prepared(1, || Panels::of(Micro::best(), &b, k, trans_b));
+    let bf16 = gemm_bf16(call, [m, n]);
+    call.set_precision(bf16.map_or(Precision::F32, |_| Precision::Bf16));
+    if bf16.is_some() || (!trans_a && alpha == 1.0 && is_worth_packing(call, m, n, k)) {
+        let micro = bf16.unwrap_or(Micro::best());
+        let right = call.prepared(1, || right_panels(micro, &b, k, trans_b));
         let start = match dst {
             Dst::Overwrite => Start::Zero,
             Dst::Scale(beta) => {
@@ -279,7 +413,7 @@ fn gemm_op(call: &Call<'_>) -> Done {
                 Start::Result
             }
         };
-        let left = Left::of_rows(Micro::best(), &a, m);
+        let left = left_panels(right.micro(), &a, m, k);
         let finish = Finish::from(start);
         packed_product(&left, &*right, n, &mut out, finish, call.threads);
         return done(&shape, out);
@@ -397,6 +531,51 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn products_in_bf16() {
+        let rows: &[(&[usize], &[usize], &[usize])] = &[
+            (&[1, 65], &[65, 129], &[1, 129]),
+            (&[63, 300], &[300, 17], &[63, 17]),
+            (&[5], &[5, 3], &[3]),
+            (&[33], &[33, 40], &[40]),
+            (&[0, 13], &[13, 20], &[0, 20]),
+            (&[4, 3, 9], &[9, 32], &[4, 3, 32]),
+            (&[2, 4, 3, 1030], &[1030, 50], &[2, 4, 3, 50]),
+            (&[20, 31], &[3, 31, 45], &[3, 20, 45]),
+            (&[1, 40, 600], &[2, 600, 33], &[2, 40, 33]),
+        ];
+        for (x, w, y) in rows {
+            for (finished, transposed) in [(false, false), (true, false), (false, true), (true, true)] {
+                if transposed && x.len() < 2 {
+                    continue;
+                }
+                let (mut w, n) = (w.to_vec(), w.len());
+                let columns = w[n - 1];
+                if transposed {
+                    w.swap(n - 2, n - 1);
+                }
+                let mut case = Case::new("fused_matmul", &[f32s(x, 1), f32s(&w, 2)]);
+                if finished {
+                    case = case.operand(Some(f32s(&[columns], 3))).operand(Some(f32s(y, 4)));
+                    case = case.attr("activation", AttrValue::Str("relu".into()));
+                }
+                case.attr("transposed", AttrValue::Bool(transposed)).in_bf16().check();
+            }
+        }
+        for (a, b, trans_b) in [([7, 40], [40, 33], false), ([1, 33], [20, 33], true)] {
+            Case::new("gemm", &[f32s(&a, 1), f32s(&b, 2)])
+                .operand(Some(f32s(&[b[usize::from(!trans_b)]], 3)))
+                .attr("transB", AttrValue::Bool(trans_b))
+                .in_bf16()
+                .surely()
+                .check();
+        }
+        Case::new("matmul", &[f32s(&[20, 31], 1), f32s(&[3, 31, 45], 2)])
+            .in_bf16()
+            .surely()
+            .check();
     }
 
     #[test]

@@ -2,6 +2,10 @@
 //!
 //! There is one for each height of a tile, so that the last rows of a matrix cost no more than they compute, and for
 //! one and for several vectors of columns. Columns after the last one are computed and not written.
+//!
+//! There are two kinds: of products of `f32`, and of products of pairs of bfloat16 ([`pairs`](super::pairs)), which are
+//! added to sums in `f32`. An element of a panel is then the 32 bits of a pair, so everything but the multiplication is
+//! the same.
 #![allow(unsafe_code, reason = "micro-kernels use vector instructions on raw pointers")]
 
 use std::sync::OnceLock;
@@ -57,6 +61,8 @@ pub(super) struct Micro {
     /// The instruction set.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests name the kernel that failed"))]
     pub(super) name: &'static str,
+    /// True if elements are pairs of bfloat16.
+    pub(super) of_pairs: bool,
     /// Rows of the highest tile.
     pub(super) rows: usize,
     /// Columns of a tile.
@@ -90,6 +96,7 @@ impl Micro {
                 if std::arch::is_x86_feature_detected!("avx512f") {
                     all.push(Micro {
                         name: "avx512",
+                        of_pairs: false,
                         rows: 12,
                         columns: 32,
                         lanes: 16,
@@ -99,6 +106,7 @@ impl Micro {
                 if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
                     all.push(Micro {
                         name: "avx2",
+                        of_pairs: false,
                         rows: 6,
                         columns: 16,
                         lanes: 8,
@@ -108,6 +116,7 @@ impl Micro {
             }
             all.push(Micro {
                 name: "portable",
+                of_pairs: false,
                 rows: 4,
                 columns: 8,
                 lanes: 4,
@@ -120,6 +129,41 @@ impl Micro {
     /// The fastest that this machine can run.
     pub(super) fn best() -> Micro {
         Micro::all()[0]
+    }
+
+    /// The kernels of pairs of bfloat16 that this machine can run, the fastest first. The last one emulates the
+    /// instruction, and is slow.
+    pub(super) fn all_of_pairs() -> &'static [Micro] {
+        static ALL: OnceLock<Vec<Micro>> = OnceLock::new();
+        ALL.get_or_init(|| {
+            let mut all = Vec::new();
+            #[cfg(target_arch = "x86_64")]
+            if super::pairs::is_in_hardware() {
+                all.push(Micro {
+                    name: "avx512bf16",
+                    of_pairs: true,
+                    rows: 12,
+                    columns: 32,
+                    lanes: 16,
+                    heights: heights!(avx512bf16: 1 2 3 4 5 6 7 8 9 10 11 12),
+                });
+            }
+            all.push(Micro {
+                name: "portable bf16",
+                of_pairs: true,
+                rows: 4,
+                columns: 8,
+                lanes: 4,
+                heights: heights!(portable_pairs: 1 2 3 4),
+            });
+            all
+        })
+    }
+
+    /// The kernels of pairs of bfloat16, if this machine has the instruction.
+    pub(super) fn of_bf16() -> Option<Micro> {
+        let best = Micro::all_of_pairs()[0];
+        super::pairs::is_in_hardware().then_some(best)
     }
 
     /// True if these are the kernels for AVX-512, which the machine then has.
@@ -277,6 +321,20 @@ mod some {
         unsafe { _mm512_mask_storeu_ps(to, lanes, x) }
     }
 
+    /// The products of pairs of bfloat16, added to sums.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    pub(super) fn add_pairs(a: __m512, b: __m512, sums: __m512) -> __m512 {
+        // SAFETY: the types have the same size, and all bits are valid in both.
+        let [a, b] = unsafe {
+            [
+                std::mem::transmute::<__m512, __m512bh>(a),
+                std::mem::transmute::<__m512, __m512bh>(b),
+            ]
+        };
+        _mm512_dpbf16_ps(sums, a, b)
+    }
+
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn first_8(n: usize) -> __m256i {
@@ -304,7 +362,7 @@ mod some {
 }
 
 #[cfg(target_arch = "x86_64")]
-use some::{first_8, first_16, load_8, load_16, store_8, store_16};
+use some::{add_pairs, first_8, first_16, load_8, load_16, store_8, store_16};
 
 #[cfg(target_arch = "x86_64")]
 vectors!(
@@ -315,6 +373,23 @@ vectors!(
     _mm512_storeu_ps,
     _mm512_set1_ps,
     _mm512_fmadd_ps,
+    _mm512_add_ps,
+    _mm512_max_ps,
+    _mm512_min_ps,
+    first_16,
+    load_16,
+    store_16
+);
+
+#[cfg(target_arch = "x86_64")]
+vectors!(
+    avx512bf16,
+    "avx512f,avx512bf16",
+    16,
+    _mm512_loadu_ps,
+    _mm512_storeu_ps,
+    _mm512_set1_ps,
+    add_pairs,
     _mm512_add_ps,
     _mm512_max_ps,
     _mm512_min_ps,
@@ -343,6 +418,26 @@ vectors!(
 /// # Safety
 /// As for [`Micro::run`]; the tile has `ROWS` rows and no columns beyond `VECTORS` times 4.
 unsafe fn portable<const ROWS: usize, const VECTORS: usize, const AT_PLACES: bool>(tile: &Tile) {
+    // SAFETY: by the caller.
+    unsafe { by_numbers::<ROWS, VECTORS, AT_PLACES>(tile, |factor, x, sum| sum + factor * x) }
+}
+
+/// # Safety
+/// As for [`portable`].
+unsafe fn portable_pairs<const ROWS: usize, const VECTORS: usize, const AT_PLACES: bool>(tile: &Tile) {
+    // SAFETY: by the caller.
+    unsafe { by_numbers::<ROWS, VECTORS, AT_PLACES>(tile, super::pairs::add_products) }
+}
+
+/// Computes a tile number by number, with a function that adds the product of two elements to a sum.
+///
+/// # Safety
+/// As for [`portable`].
+#[inline(always)]
+unsafe fn by_numbers<const ROWS: usize, const VECTORS: usize, const AT_PLACES: bool>(
+    tile: &Tile,
+    multiply_add: impl Fn(f32, f32, f32) -> f32,
+) {
     const LANES: usize = 4;
     let columns = tile.columns;
     let mut sums = [[[0.0f32; LANES]; VECTORS]; ROWS];
@@ -362,7 +457,8 @@ unsafe fn portable<const ROWS: usize, const VECTORS: usize, const AT_PLACES: boo
             for (i, sums) in sums.iter_mut().enumerate() {
                 let factor = *tile.left.add(l * ROWS + i);
                 let sums = sums.as_flattened_mut().iter_mut();
-                sums.zip(right).for_each(|(sum, x)| *sum += factor * x);
+                sums.zip(right)
+                    .for_each(|(sum, x)| *sum = multiply_add(factor, *x, *sum));
             }
         }
         for (i, sums) in sums.iter().enumerate() {

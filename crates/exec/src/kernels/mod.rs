@@ -34,6 +34,7 @@ mod nbits;
 mod norm;
 mod operand;
 mod pad;
+mod pairs;
 mod pool;
 mod product;
 mod recurrent;
@@ -68,8 +69,10 @@ pub use operand::{Extents, Operand, Place, is_plain, zeros};
 pub use room::Room;
 pub(crate) use rows::{Each, Rows};
 
+use crate::Precision;
+use micro::Micro;
 use tautomer_op::{AttrValue, OpDef, OpError};
-use tautomer_tensor::{DType, Tensor};
+use tautomer_tensor::{DType, Tensor, Type};
 
 /// A result of a call.
 #[derive(Debug, Clone)]
@@ -108,6 +111,8 @@ pub struct Kernel {
     pub in_place: bool,
     /// The implementation.
     pub run: KernelFn,
+    /// Whether it computes a call with bfloat16, if the context allows that; `None` if it never does.
+    pub in_bf16: Option<fn(&Call<'_>) -> bool>,
 }
 
 impl Kernel {
@@ -118,6 +123,15 @@ impl Kernel {
             view: false,
             in_place: false,
             run,
+            in_bf16: None,
+        }
+    }
+
+    /// A kernel for `f32` that may compute products with bfloat16.
+    const fn products(op: &'static str, run: KernelFn, in_bf16: fn(&Call<'_>) -> bool) -> Kernel {
+        Kernel {
+            in_bf16: Some(in_bf16),
+            ..Kernel::f32(op, run)
         }
     }
 
@@ -136,6 +150,7 @@ impl Kernel {
             view: false,
             in_place: false,
             run,
+            in_bf16: None,
         }
     }
 
@@ -146,6 +161,7 @@ impl Kernel {
             view: true,
             in_place: false,
             run,
+            in_bf16: None,
         }
     }
 }
@@ -248,6 +264,43 @@ pub fn may_run(op: &str, first: Option<DType>) -> bool {
     let is_narrow = first.is_some_and(narrow::is_narrow);
     let fits = |kernel: &Kernel| kernel.dtype.is_none() || kernel.dtype == first;
     of(op).iter().any(|kernel| is_narrow || fits(kernel))
+}
+
+/// True if the machine has instructions for products of bfloat16.
+pub fn has_bf16() -> bool {
+    Micro::of_bf16().is_some()
+}
+
+/// True if a call whose operands have these types may compute its products with bfloat16, if that is allowed. If a
+/// size is not known, the call decides when it runs.
+pub fn may_be_in_bf16(def: &'static OpDef, types: &[Type], attrs: &[AttrValue], fixed: Vec<bool>) -> bool {
+    let is_f32 = |ty: &Type| ty.as_tensor().is_some_and(|ty| ty.dtype == DType::F32);
+    let kernel = of(def.name).iter().find(|kernel| kernel.dtype == Some(DType::F32));
+    let Some(decide) = kernel.and_then(|kernel| kernel.in_bf16) else {
+        return false;
+    };
+    if !types.first().is_some_and(is_f32) || !fixed.iter().take(2).any(|&fixed| fixed) || Micro::of_bf16().is_none() {
+        return false;
+    }
+    let place = |ty: &Type| match ty {
+        Type::Tensor(ty) => {
+            let shape = ty.shape.as_ref().and_then(|shape| shape.to_concrete())?;
+            Some(Some(Place::whole(ty.dtype, shape.into(), 0)))
+        }
+        _ => Some(None),
+    };
+    let Some(places) = types.iter().map(place).collect::<Option<Vec<_>>>() else {
+        return true;
+    };
+    let operand = |place| Option::as_ref(place).map_or(Operand::Absent, Operand::Placed);
+    let operands: Vec<Operand<'_>> = places.iter().map(operand).collect();
+    let kept = Kept::new(fixed);
+    let context = Context {
+        kept: Some(&kept),
+        precision: Precision::Bf16,
+        ..Context::default()
+    };
+    Call::new(def, &operands, attrs, context).is_ok_and(|call| decide(&call))
 }
 
 /// True if a kernel of `op` can write its result over an operand, if both are of type `dtype`.

@@ -212,6 +212,11 @@ pub(super) struct Panels {
 }
 
 impl Panels {
+    /// The kernels that it is packed for.
+    pub(super) fn micro(&self) -> Micro {
+        self.micro
+    }
+
     /// Packs a matrix of `inner` contiguous rows, or of contiguous columns if it is `transposed`.
     pub(super) fn of(micro: Micro, matrix: &[f32], inner: usize, transposed: bool) -> Panels {
         let columns = matrix.len() / inner.max(1);

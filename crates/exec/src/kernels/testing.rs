@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use super::{Buffers, Context, Kept, Operand, Value, run};
+use super::{Buffers, Context, Kept, Operand, Value, has_bf16, run};
+use crate::Precision;
 use tautomer_op::{AttrValue, Fact, lookup, normalize};
 use tautomer_tensor::{DType, Tensor, Type};
 
@@ -53,6 +54,9 @@ pub(crate) struct Case {
     attrs: Vec<(&'static str, AttrValue)>,
     tolerance: f32,
     may_decline: bool,
+    precision: Precision,
+    /// Bfloat16 has to be used if the machine has it.
+    rounds: bool,
 }
 
 impl Case {
@@ -63,6 +67,8 @@ impl Case {
             attrs: Vec::new(),
             tolerance: 1e-5,
             may_decline: false,
+            precision: Precision::F32,
+            rounds: false,
         }
     }
 
@@ -88,6 +94,18 @@ impl Case {
     /// Sets the allowed error, relative to the largest magnitude of the result.
     pub(crate) fn ulp(mut self, tolerance: f32) -> Case {
         self.tolerance = tolerance;
+        self
+    }
+
+    /// Lets products round their operands to bfloat16, which makes the errors larger.
+    pub(crate) fn in_bf16(mut self) -> Case {
+        self.precision = Precision::Bf16;
+        self.ulp(1e-2)
+    }
+
+    /// Requires that they do, on machines that have bfloat16.
+    pub(crate) fn surely(mut self) -> Case {
+        self.rounds = true;
         self
     }
 
@@ -135,6 +153,7 @@ impl Case {
             threads: 1,
             kept: Some(&kept),
             buffers: Some(&buffers),
+            precision: self.precision,
             ..Context::default()
         };
         let given: Vec<Operand<'_>> = operands.iter().map(Operand::from).collect();
@@ -144,6 +163,9 @@ impl Case {
             return false;
         };
         assert_eq!(got.len(), want.len(), "{}", what());
+        if self.rounds && has_bf16() {
+            assert_eq!(kept.precision(), Precision::Bf16, "{}", what());
+        }
         for (got, want) in got.iter().zip(&want) {
             assert_eq!(got.ty(), want.ty(), "{}", what());
             assert_close(got, want, self.tolerance, &what());

@@ -44,8 +44,8 @@ pub(super) struct Winograd {
     weights: Vec<Left>,
 }
 
-/// The size of tiles with which a convolution is estimated to be faster than directly.
-pub(super) fn tile_size(window: &Window, channels: usize, filters: usize) -> Option<usize> {
+/// The size of tiles with which a convolution is estimated to be faster than directly, in `f32` or in bfloat16.
+pub(super) fn tile_size(window: &Window, channels: usize, filters: usize, direct_in_bf16: bool) -> Option<usize> {
     let Window {
         kernel,
         stride,
@@ -61,18 +61,21 @@ pub(super) fn tile_size(window: &Window, channels: usize, filters: usize) -> Opt
     }
     // Estimated cycles: of products, which compute whole vectors; of reading weights; of what is done for each element
     // of a tile or window beside them.
-    let cost = |elements: usize, tiles: usize, beside: f64| {
+    let cost = |elements: usize, tiles: usize, rate: f64, beside: f64| {
         let columns = tiles.next_multiple_of(LANES) as f64;
-        elements as f64 * ((channels * filters) as f64 * (columns / 28.0 + 1.0) + beside * tiles as f64)
+        elements as f64 * ((channels * filters) as f64 * (columns / rate + 1.0) + beside * tiles as f64)
     };
-    let direct = cost(9, window.output_size(), 0.25 * channels as f64);
+    // Products of an element in one cycle.
+    const RATE: f64 = 28.0;
+    let rate = if direct_in_bf16 { 2.0 * RATE } else { RATE };
+    let direct = cost(9, window.output_size(), rate, 0.25 * channels as f64);
     let tiled = |size: usize| {
         let [down, along] = grid(window, size);
         let (tiles, elements) = (window.dilation[1] * down * along, (size + 2) * (size + 2));
         let fits = elements * channels * filters * size_of::<f32>() <= LARGEST;
         let transformed = if size == 4 { 1.3 } else { 0.9 };
         (
-            cost(elements, tiles, transformed * (channels + filters) as f64),
+            cost(elements, tiles, RATE, transformed * (channels + filters) as f64),
             size,
             fits,
         )
