@@ -122,8 +122,8 @@ fn elements(call: &Infer<'_>, length: usize) -> Option<Vec<Dim>> {
         "max" if is_int(0) && call.operands.len() == 2 => pairs(&|a, b| Some(a.maximum(b))),
         "min" if is_int(0) && call.operands.len() == 2 => pairs(&|a, b| Some(a.minimum(b))),
         // Integer division rounds towards zero, which is floor where nothing is negative.
-        "div" if is_int(0) => pairs(&|a, b| (divides(b) && is_natural(a)).then(|| a.floor_div(b))),
-        "mod" if is_int(0) => pairs(&|a, b| (divides(b) && is_natural(a)).then(|| a.modulo(b))),
+        "div" if is_int(0) => pairs(&|a, b| divisible(a, b).then(|| a.floor_div(b))),
+        "mod" if is_int(0) => pairs(&|a, b| divisible(a, b).then(|| a.modulo(b))),
         "neg" if is_int(0) => Some(ints(0)?.into_iter().map(|d| -d).collect()),
         "equal" => pairs(&|a, b| {
             let difference = a.clone() - b.clone();
@@ -165,7 +165,53 @@ fn is_int(call: &Infer<'_>, i: usize) -> bool {
     matches!(dtype, Some(DType::I64 | DType::I32))
 }
 
-/// True for a divisor that is known to be positive.
-fn divides(dim: &Dim) -> bool {
-    dim.as_const().is_some_and(|n| n > 0)
+/// True if the quotient is known: of numbers that are not negative by a positive one, or without remainder. A dimension
+/// may be 0, but then the division itself fails, and no result differs.
+fn divisible(a: &Dim, b: &Dim) -> bool {
+    is_natural(a) && is_natural(b) && (b.as_const().is_some_and(|n| n > 0) || a.exact_div(b).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::lookup;
+    use tautomer_tensor::Shape;
+
+    /// The element of `a / b` or `a % b`, of one element each.
+    fn quotient(op: &str, a: Dim, b: Dim) -> Option<Dim> {
+        let ty = Type::tensor(DType::I64, Shape::from_iter([Dim::from(1)]));
+        let (a, b) = ([a], [b]);
+        let operand = |ints| Fact {
+            ints: Some(ints),
+            ..Fact::of(&ty)
+        };
+        let def = lookup(op).unwrap();
+        let attrs: Vec<AttrValue> = def.attrs.iter().filter_map(|attr| attr.default_value()).collect();
+        let call = Infer {
+            def,
+            operands: &[operand(&a[..]), operand(&b[..])],
+            attrs: &attrs,
+            fresh: &Cell::new(0),
+        };
+        Some(known_ints(&call, &ty)?.remove(0))
+    }
+
+    #[test]
+    fn a_product_divided_by_a_dimension_is_known() {
+        let (n, h) = (Dim::symbol("n"), Dim::symbol("h"));
+        let product = n.clone() * h.clone();
+        assert_eq!(quotient("div", product.clone(), n.clone()), Some(h.clone()));
+        assert_eq!(quotient("mod", product.clone(), n.clone()), Some(Dim::from(0)));
+        assert_eq!(
+            quotient("div", h.clone(), Dim::from(2)),
+            Some(h.floor_div(&Dim::from(2)))
+        );
+        // Rounded towards zero, which is another integer where the remainder is negative.
+        assert_eq!(quotient("div", h.clone() - Dim::from(3), Dim::from(2)), None);
+        assert_eq!(quotient("div", h.clone(), n.clone()), None);
+        assert_eq!(quotient("div", product, -n.clone()), None);
+        assert_eq!(quotient("div", n, Dim::from(0)), None);
+    }
 }
