@@ -185,14 +185,12 @@ impl<'h, H: Host> Searcher<'h, H> {
 
 /// True if all elements of a constant equal this number, rounded to its element type.
 fn equals_literal(value: &Tensor, number: f64) -> bool {
-    if value.is_empty() || !value.is_uniform() {
-        return false;
-    }
     let rounded = if value.dtype().is_float() {
         Tensor::from_f64s(value.dtype(), &[], &[number]).and_then(|t| t.to_f64s())
     } else {
         Some(vec![number])
     };
+    // The first element decides for most constants, without a look at all the others.
     let first = value.first().and_then(|t| t.to_f64s());
-    matches!((rounded.as_deref(), first.as_deref()), (Some([a]), Some([b])) if a == b)
+    matches!((rounded.as_deref(), first.as_deref()), (Some([a]), Some([b])) if a == b) && value.is_uniform()
 }

@@ -11,7 +11,7 @@ use crate::apply::{build_target, same_type};
 use crate::encode::{EGraphSink, Encoded};
 use crate::enode::ENode;
 use crate::explain::History;
-use crate::matching::{Binding, Match, Program, Searcher, Snapshot, resolve};
+use crate::matching::{Binding, Host, Match, Program, Searcher, Snapshot, resolve};
 use crate::unknown::{Matched, Tried, is_open, same_for_certain};
 use tautomer_rule::Rule;
 
@@ -27,10 +27,7 @@ pub(super) fn run(
     let mut rounds = Rounds::new(&encoded.egraph, rules, limits, history);
     let stop = rounds.run(&mut encoded.egraph, watch, guard);
     let created_by = created_by(encoded, rounds.created_by);
-    let reports = rounds
-        .searches
-        .into_iter()
-        .map(|search| (search.program.rule, search.report));
+    let reports = rounds.searches.into_iter().map(|search| (search.rule, search.report));
     Saturation {
         rules: reports.collect(),
         iterations: rounds.iterations,
@@ -51,7 +48,10 @@ struct Candidate {
 
 /// The state of one rule, and when it is searched next.
 struct Search {
-    program: Program,
+    rule: Arc<Rule>,
+    /// The rule prepared for matching, once all operators of its source have occurred: most rules of the library mention
+    /// operators that a given model does not have.
+    program: Option<Program>,
     report: RuleReport,
     /// The first round in which it is searched again.
     rests_until: usize,
@@ -79,8 +79,6 @@ struct Rounds {
     limits: Limits,
     node_limit: usize,
     match_limit: usize,
-    /// The greatest depth of a pattern.
-    depth: u8,
     searches: Vec<Search>,
     created_by: FxHashMap<ENode, u32>,
     tried: Tried,
@@ -101,7 +99,8 @@ struct Found {
 impl Rounds {
     fn new(egraph: &EGraph, rules: &[Arc<Rule>], limits: Limits, history: Option<History>) -> Rounds {
         let search = |rule: &Arc<Rule>| Search {
-            program: Program::new(rule.clone()),
+            rule: rule.clone(),
+            program: None,
             report: RuleReport::default(),
             rests_until: 0,
             times_rested: 0,
@@ -109,15 +108,11 @@ impl Rounds {
             seen: FxHashSet::default(),
             steps: limits.steps,
         };
-        let searches: Vec<Search> = rules.iter().map(search).collect();
-        // Patterns deeper than 254 are searched for everywhere.
-        let depth = searches.iter().map(|s| s.program.depth).max().unwrap_or(0).min(254) as u8;
         Rounds {
             limits,
             node_limit: limits.nodes.max(4 * egraph.total_size()),
             match_limit: limits.matches.max(egraph.total_size()),
-            depth,
-            searches,
+            searches: rules.iter().map(search).collect(),
             created_by: FxHashMap::default(),
             tried: Tried::default(),
             history,
@@ -165,12 +160,26 @@ impl Rounds {
         let mut found = Found::default();
         let changed = std::mem::take(&mut egraph.analysis.changed);
         let snapshot = Snapshot::new(egraph);
-        let distances = snapshot.distances(&changed, self.depth);
+        self.prepare(egraph);
+        let depth = self
+            .searches
+            .iter()
+            .filter_map(|s| Some(s.program.as_ref()?.depth))
+            .max();
+        // Patterns deeper than 254 are searched for everywhere.
+        let depth = depth.unwrap_or(0).min(254) as u8;
+        let distances = snapshot.distances(&changed, depth);
         for (i, search) in self.searches.iter_mut().enumerate() {
             if (watch.cancelled)() {
                 return None;
             }
-            let late = round >= self.limits.multi_output_rounds && search.program.climbs();
+            let only_changed = search.up_to_date;
+            let Some(program) = &search.program else {
+                // It has no match before all its operators occur, which changes the classes that it then matches.
+                search.up_to_date = true;
+                continue;
+            };
+            let late = round >= self.limits.multi_output_rounds && program.climbs();
             if late || search.report.stopped {
                 continue;
             }
@@ -180,16 +189,23 @@ impl Rounds {
                 found.rested = true;
                 continue;
             }
-            let only_changed = std::mem::replace(&mut search.up_to_date, true);
-            let Some(mut searcher) = Searcher::new(&search.program, &snapshot) else {
+            search.up_to_date = true;
+            let Some(mut searcher) = Searcher::new(program, &snapshot) else {
                 continue;
             };
-            let near = search.program.depth.min(usize::from(self.depth)) as u8;
+            let near = program.depth.min(usize::from(depth)) as u8;
             let wanted = |id: Id| !only_changed || distances[usize::from(id)] <= near;
+            let is_new = |binding: &Binding<Id>| {
+                let mut matched = binding.vertices().map(|(_, id)| id);
+                !only_changed || matched.any(|id| distances[usize::from(id)] == 0)
+            };
             let allowed = self.match_limit << search.times_rested.min(20);
             let mut matches: Vec<Candidate> = Vec::new();
             searcher.steps = search.steps.saturating_add(egraph.total_size().saturating_mul(100));
             searcher.among(&wanted, &mut |binding| {
+                if !is_new(&binding) {
+                    return true;
+                }
                 let needs = self.history.as_ref().map_or_else(Vec::new, |history| {
                     let form = |&(id, place): &(Id, u32)| &egraph[id].nodes[place as usize];
                     history.makers(binding.forms.iter().map(form))
@@ -212,6 +228,15 @@ impl Rounds {
         Some(found)
     }
 
+    /// Prepares the rules all of whose operators occur.
+    fn prepare(&mut self, egraph: &EGraph) {
+        for search in self.searches.iter_mut().filter(|search| search.program.is_none()) {
+            if search.rule.source.operators().all(|def| egraph.op(def).is_some()) {
+                search.program = Some(Program::new(search.rule.clone()));
+            }
+        }
+    }
+
     /// Applies the candidates that are matches; returns why the run ends, if a limit is reached.
     fn apply_all(
         &mut self,
@@ -227,21 +252,23 @@ impl Rounds {
             }
             for Candidate { binding, needs, open } in candidates {
                 let search = &mut self.searches[i];
+                let Some(program) = &search.program else {
+                    continue;
+                };
                 let key = |egraph: &EGraph| binding.key(|id| egraph.find(id));
                 let before = key(egraph);
                 if search.seen.contains(&before) {
                     continue;
                 }
-                let Ok(matched) = resolve(&*egraph, &search.program, &binding) else {
+                let Ok(matched) = resolve(&*egraph, program, &binding) else {
                     continue;
                 };
-                if matched.failing(&*egraph, &search.program).is_some() {
+                if matched.failing(&*egraph, program).is_some() {
                     continue;
                 }
                 if self.limits.rewrites.is_some_and(|most| self.rewrites >= most) {
                     return Some(StopReason::Rewrites);
                 }
-                let program = &search.program;
                 let keeps = &mut || {
                     open.as_ref()
                         .is_some_and(|open| self.tried.keeps_types(i, program, open))
