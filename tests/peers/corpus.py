@@ -1,6 +1,6 @@
 """Transformer exports optimized by Tautomer and by other tools: node counts, and outputs under ONNX Runtime.
 
-    python corpus.py [--models DIR] [--only TEXT] [--exporters LIST] [--peers LIST] [--export-only] [--verbose]
+    python corpus.py [--models DIR] [--only TEXT] [--exporters LIST] [--peers LIST] [--latency] [--export-only] [--verbose]
 
 Exports the architectures of corpus_models.py by torch's TorchScript exporter and its dynamo exporter at several opsets
 to DIR (kept: what is there is not exported again), optimizes each model by Tautomer in standard operators (`tautomer`)
@@ -8,7 +8,9 @@ and for ONNX Runtime with its own operators (`contrib`), by onnxslim, onnxsim, o
 `onnxruntime.transformers`, and prints nodes as viewers count them (`Constant` not counted, subgraphs counted), `x` for a
 tool that fails, `!` after a result that differs from the original's, `~` after one that Tautomer changes again in a
 second run. The last lines are geometric means of the ratios to the original, by exporter and by family, and of both
-columns of Tautomer to the best of the other tools for each model.
+columns of Tautomer to the best of the other tools for each model. With `--latency`, the results of all tools also run
+under ONNX Runtime in turn, on one thread with all of its own optimizations, and the time of each is printed as a ratio to
+the original's.
 
     python3 -m venv VENV && VENV/bin/pip install -r corpus_requirements.txt
     TAUTOMER=target/release/tautomer VENV/bin/python tests/peers/corpus.py --models DIR
@@ -240,6 +242,7 @@ def main():
     parser.add_argument("--exporters", default=",".join(EXPORTERS))
     parser.add_argument("--peers", default=",".join(PEERS), help="the other tools, separated by commas")
     parser.add_argument("--own", default=",".join(OWN), help="the columns of Tautomer, separated by commas")
+    parser.add_argument("--latency", action="store_true", help="time the results of all tools under ONNX Runtime")
     parser.add_argument("--export-only", action="store_true")
     parser.add_argument("--verbose", action="store_true", help="print why a tool failed")
     options = parser.parse_args()
@@ -256,7 +259,7 @@ def main():
 
     tools = [tool for tool in options.own.split(",") + options.peers.split(",") if tool]
     print(f"{'model':<32}{'nodes':>7}" + "".join(f"{tool:>18}" for tool in tools), flush=True)
-    table = []
+    table, times = [], {}
     for name in ARCHITECTURES:
         for exporter in options.exporters.split(","):
             stem = f"{name}.{exporter}"
@@ -278,8 +281,13 @@ def main():
                 continue
             row = [column(name, source, tool, options.models / "results", options.verbose) for tool in tools]
             table.append((name, exporter, before, dict(zip(tools, row))))
+            if options.latency:
+                times[stem] = timed(source, tools, options.models / "results")
             cells = "".join(f"{str(count or '') + marks:>18}" for count, marks in row)
             print(f"{stem:<32}{before:>7}{cells}", flush=True)
+            if times.get(stem):
+                cells = "".join(f"{times[stem].get(tool, math.nan):>18.2f}" for tool in tools)
+                print(f"{'  time':<39}{cells}", flush=True)
     groups = {"all": lambda n, e: True}
     groups |= {exporter: lambda n, e, exporter=exporter: e == exporter for exporter in options.exporters.split(",")}
     groups |= {family: lambda n, e, names=names: n in names for family, names in FAMILIES.items()}
@@ -289,7 +297,41 @@ def main():
         if rows:
             means = [mean([(made[tool][0] or before) / before for before, made in rows]) for tool in tools]
             print(f"{group:<32}{len(rows):>7}" + "".join(f"{value:>18.3f}" for value in means))
-    against_best(table, [tool for tool in tools if tool in OWN], [tool for tool in tools if tool not in OWN])
+    own, peers = [tool for tool in tools if tool in OWN], [tool for tool in tools if tool not in OWN]
+    against_best(table, own, peers)
+    if options.latency:
+        against_fastest(times, own, peers)
+
+
+def timed(source, tools, folder):
+    """The time of each tool's result as a ratio to the original's; empty if ONNX Runtime cannot run that."""
+    import numpy
+    from latency import ON, latencies
+
+    paths = {"original": source} | {tool: folder / f"{source.stem}.{tool}.onnx" for tool in tools}
+    feeds = dict(numpy.load(source.with_suffix(".npz")))
+    try:
+        found = apart(lambda: latencies(paths, ON, lambda _: feeds, 9))
+    except RuntimeError:
+        return {}
+    return {tool: found[tool] / found["original"] for tool in tools if tool in found}
+
+
+def against_fastest(times, own, peers):
+    """Prints how often each of Tautomer's columns runs no longer than the fastest result of another tool. Differences
+    within three hundredths are those of two runs of one model."""
+    for tool in own:
+        pairs = {}
+        for stem, row in times.items():
+            others = [row[peer] for peer in peers if peer in row]
+            if others and tool in row:
+                pairs[stem] = row[tool] / min(others)
+        if pairs:
+            slower = {stem: ratio for stem, ratio in pairs.items() if ratio > 1.03}
+            share = 1 - len(slower) / len(pairs)
+            worst = ", ".join(f"{stem} {ratio:.2f}" for stem, ratio in sorted(slower.items(), key=lambda p: -p[1]))
+            print(f"{tool}: time / original {mean([row[tool] for row in times.values() if tool in row]):.3f}, time / the "
+                  f"fastest other {mean(list(pairs.values())):.3f}; no slower in {share:.0%}, slower in: {worst}")
 
 
 def against_best(table, own, peers):

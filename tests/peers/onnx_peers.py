@@ -17,11 +17,11 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 
 import onnx
 import onnxruntime as ort
 
+from latency import OFF, ON, latencies
 from onnx_agree import ROOT, inputs_of, models
 
 COLUMNS = ["tautomer", "onnxsim", "onnxslim", "ort-basic", "ort-all"]
@@ -80,40 +80,6 @@ OPTIMIZERS = {
 }
 
 
-def session(path, level):
-    options = ort.SessionOptions()
-    options.graph_optimization_level = level
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-
-def latencies(name, paths, level, runs):
-    """Lower quartiles of the processor time of interleaved runs in milliseconds; short runs are repeated more often."""
-    opened = {}
-    for key, path in paths.items():
-        try:
-            opened[key] = session(path, level)
-        except Exception:  # the file that a peer wrote may not load
-            continue
-    feed = inputs_of(name, opened["original"])
-    times = {key: [] for key in opened}
-    begun = time.thread_time()
-    opened["original"].run(None, feed)
-    runs = max(runs, min(200, int(0.3 / max(time.thread_time() - begun, 1e-4))))
-    for run in range(runs + 1):
-        for key, one in list(opened.items()):
-            begun = time.thread_time()
-            try:
-                one.run(None, feed)
-            except Exception:
-                del opened[key], times[key]
-                continue
-            if run > 0:
-                times[key].append((time.thread_time() - begun) * 1e3)
-    return {key: sorted(values)[len(values) // 4] for key, values in times.items() if values}
-
-
 def mean(ratios):
     return math.exp(sum(math.log(r) for r in ratios) / len(ratios)) if ratios else float("nan")
 
@@ -146,11 +112,8 @@ def main():
                 cells.append(f"{after:>9}")
             shown = []
             if not args.no_latency:
-                for what, level in [
-                    ("off", ort.GraphOptimizationLevel.ORT_DISABLE_ALL),
-                    ("on", ort.GraphOptimizationLevel.ORT_ENABLE_ALL),
-                ]:
-                    found = latencies(name, paths, level, args.runs)
+                for what, level in [("off", OFF), ("on", ON)]:
+                    found = latencies(paths, level, lambda opened: inputs_of(name, opened), args.runs)
                     for column in COLUMNS:
                         if column in found:
                             ratios[what][column][name] = found[column] / found["original"]
