@@ -136,8 +136,8 @@ pub(super) fn values(
     Some(Some(out))
 }
 
-/// So many ascending numbers between two others that fit, which rules and bodies of operators are not likely to contain;
-/// `None` if there are fewer.
+/// So many ascending numbers between two others that fit, which rules and bodies of operators are not likely to
+/// contain; `None` if there are fewer.
 fn reals(low: f64, high: f64, count: usize, second: bool, fits: &dyn Fn(f64) -> bool) -> Option<Vec<f64>> {
     if count == 0 {
         return Some(Vec::new());
