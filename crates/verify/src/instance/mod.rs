@@ -1,6 +1,7 @@
 //! The lowest layer: the small graphs on which a rule is tried, and how they are made and mutated.
 
 pub(crate) mod coincide;
+pub(crate) mod combine;
 pub(crate) mod extents;
 pub(crate) mod grow;
 mod legalize;

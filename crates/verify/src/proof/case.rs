@@ -117,7 +117,11 @@ impl Case {
 
     /// A number of the graph: a symbol if it is a token.
     pub(super) fn number(&self, value: f64) -> Expr {
-        let place = self.facts.borrow().tokens.iter().position(|t| *t == value);
+        let facts = self.facts.borrow();
+        if let Some((_, between)) = facts.ordered.iter().find(|(own, _)| *own == value) {
+            return Expr::apply(Fun::Between(*between), Vec::new());
+        }
+        let place = facts.tokens.iter().position(|t| *t == value);
         place.map_or_else(|| Expr::float(value), |i| Expr::apply(Fun::Number(i), Vec::new()))
     }
 

@@ -3,11 +3,11 @@
 //! A condition is 0 or 1. Two formulas are equal if they are equal where it is 0 and where it is 1. Only the laws of
 //! truth values, which hold for numbers of every type, are applied to the rest.
 
-use num_rational::BigRational;
 use num_traits::Zero;
 
 use super::expr::{Expr, Factor};
 use super::laws;
+use super::order::order;
 use tautomer_op::known;
 
 /// Limit on the conditions that are looked at one inside the other.
@@ -115,20 +115,16 @@ fn follows(condition: &Expr, truth: bool, other: &Expr) -> Option<bool> {
     let ([a, b], [c, d]) = (of.as_slice(), with.as_slice()) else {
         return None;
     };
-    // How much easier the other comparison is to satisfy.
-    let numbers = |x: &Expr, y: &Expr| Some((x.as_number()?, y.as_number()?));
-    let easier: BigRational = if b == d {
-        let (own, others) = numbers(a, c)?;
-        own - others
+    // Whether the other comparison is easier to satisfy.
+    let easier = if b == d {
+        order(a, c)?
     } else if a == c {
-        let (own, others) = numbers(b, d)?;
-        others - own
+        order(d, b)?
     } else {
         return None;
     };
-    let zero = BigRational::zero();
-    let implied = easier > zero || easier == zero && (strictly || !also_strictly);
-    let implies = easier < zero || easier == zero && (!strictly || also_strictly);
+    let implied = easier.is_gt() || easier.is_eq() && (strictly || !also_strictly);
+    let implies = easier.is_lt() || easier.is_eq() && (!strictly || also_strictly);
     match truth {
         true if implied => Some(true),
         false if implies => Some(false),

@@ -35,6 +35,10 @@ pub(super) struct Named {
 
 impl Named {
     pub(super) fn of(scope: &Scope<'_>, prepared: &Prepared) -> Named {
+        // Nothing is known about an instance that is no match.
+        if prepared.unmatched {
+            return Named::default();
+        }
         let rule = scope.rule();
         let variable = |&(at, step): &(_, usize)| match rule.source.node(at) {
             PatternNode::Variable(i) if !rule.variables[*i].indexed => Some((rule.variables[*i].name.clone(), step)),

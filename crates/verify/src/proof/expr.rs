@@ -8,6 +8,7 @@ use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use super::fold::Cases;
+use super::order::Between;
 use tautomer_op::AttrValue;
 use tautomer_tensor::{Atom, DType, Dim};
 
@@ -53,6 +54,8 @@ pub(super) enum Fun {
     Special(u64),
     /// An arbitrary number of an attribute.
     Number(usize),
+    /// An arbitrary number between two others.
+    Between(Between),
 }
 
 /// The conversion to a floating-point type, where its rounding counts.
@@ -92,6 +95,7 @@ impl fmt::Display for Fun {
             Fun::In(name, dtype) => write!(f, "{name} in {dtype}"),
             Fun::Table(_) => f.write_str("constants"),
             Fun::Number(i) => write!(f, "number{i}"),
+            Fun::Between(one) => write!(f, "any number like {}", one.place()),
             Fun::Special(bits) => write!(f, "{}", f64::from_bits(*bits)),
         }
     }

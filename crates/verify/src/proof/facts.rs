@@ -11,6 +11,7 @@ use super::block::{Answer, Block};
 use super::expr::{Expr, replaced};
 use super::linear;
 use super::models::Models;
+use super::order::Between;
 use tautomer_tensor::{Atom, Dim};
 
 /// How often facts are multiplied to reach the products that a question contains.
@@ -125,6 +126,8 @@ pub(super) struct Facts {
     pub(super) names: Rc<RefCell<Names>>,
     /// Tokens: numbers that each represent one arbitrary number.
     pub(super) tokens: Rc<[f64]>,
+    /// Numbers that each represent every number between two others.
+    pub(super) ordered: Rc<[(f64, Between)]>,
     /// True if a conversion to an element type with fewer digits is a separate function; over the reals it is the
     /// identity.
     pub(super) rounds: bool,

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::case::Case;
 use super::facts::{Effort, Facts};
+use super::order::Between;
 use super::scope::symbol_name;
 use crate::instance::recipe::{Recipe, Step, add, fill};
 use tautomer_graph::{Graph, Node, VertexId};
@@ -56,6 +57,8 @@ pub(super) struct Form {
     recipe: Recipe,
     /// The dimensions of the leaves, by step.
     extents: Vec<Vec<Dim>>,
+    /// Numbers that each represent every number between two others.
+    ordered: Rc<[(f64, Between)]>,
 }
 
 /// For each step, whether it is a constant with equal elements used only by elementwise operators: such a constant may
@@ -130,7 +133,17 @@ impl Form {
             }
             extents.push(own);
         }
-        Form { recipe, extents }
+        Form {
+            recipe,
+            extents,
+            ordered: Rc::from([]),
+        }
+    }
+
+    /// The form with numbers that represent every number between two others.
+    pub(super) fn with_ordered(mut self, numbers: Rc<[(f64, Between)]>) -> Form {
+        self.ordered = numbers;
+        self
     }
 
     /// The key that identifies the form.
@@ -189,6 +202,7 @@ impl Form {
         let mut facts = Facts::default();
         facts.effort = effort;
         facts.tokens = tokens;
+        facts.ordered = self.ordered.clone();
         for d in self.extents.iter().flatten() {
             facts.add(d.clone());
         }

@@ -4,6 +4,7 @@ use super::case::Res;
 use super::expr::{Expr, Fun};
 use super::laws;
 use super::meaning::{Call, open};
+use super::order::order;
 use tautomer_op::{AttrValue, Formula, Function, known};
 use tautomer_tensor::DType;
 
@@ -55,16 +56,18 @@ pub(super) fn function(
             sum.mul(&Expr::int(all.len() as i64).inverse())
         }
         (Function::Limits, [x]) => {
-            let (mut low, mut high) = (call.float("min"), call.float("max"));
+            let (mut low, mut high) = (call.float("min").map(number), call.float("max").map(number));
             // A bound beyond all finite numbers has no effect.
             let largest = match to {
                 DType::F16 => 65504.0,
-                DType::F32 => f64::from(f32::MAX) * (1.0 - 1e-8),
+                // What rounds to the largest number is that number.
+                DType::F32 => f64::from(f32::MAX) * (1.0 - 2.9e-8),
                 _ => f64::MAX,
             };
             if real {
-                low = low.filter(|low| *low > -largest);
-                high = high.filter(|high| *high < largest);
+                let beyond = |a: &Expr, b: &Expr| order(a, b).is_some_and(|found| found.is_ge());
+                low = low.filter(|low| !beyond(&Expr::float(-largest), low));
+                high = high.filter(|high| !beyond(high, &Expr::float(largest)));
             }
             let ordered = |name: &'static str, args: Vec<Expr>| {
                 if real {
@@ -73,10 +76,10 @@ pub(super) fn function(
                     laws::whole(name, args, to)
                 }
             };
-            let bounded = low.map_or_else(|| x.clone(), |low| ordered(known::MAX, vec![x.clone(), number(low)]));
+            let bounded = low.map_or_else(|| x.clone(), |low| ordered(known::MAX, vec![x.clone(), low]));
             high.map_or_else(
                 || bounded.clone(),
-                |high| ordered(known::MIN, vec![bounded.clone(), number(high)]),
+                |high| ordered(known::MIN, vec![bounded.clone(), high]),
             )
         }
         (Function::Conversion, [x]) => {

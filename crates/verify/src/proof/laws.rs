@@ -1,9 +1,12 @@
 //! Laws of functions: rewrites each call of a function to a normal form.
 
+use std::cmp::Ordering;
+
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use super::expr::{Expr, Factor, Fun, Product};
+use super::order::{is_constant, order};
 use tautomer_op::known;
 use tautomer_tensor::DType;
 
@@ -116,8 +119,8 @@ pub(super) fn whole(name: &'static str, args: Vec<Expr>, dtype: DType) -> Expr {
         (known::ABS, [x]) => magnitude(x, dtype),
         (known::SIGN, [x]) if !dtype.is_signed() => Expr::apply(Fun::In(known::SIGN, dtype), vec![x.clone()]),
         (known::WHERE, [c, a, b]) if dtype.is_signed() && a.add(b).is_zero() => match slopes(c, a, b) {
-            Some((above, below)) if above.is_one() && is_minus_one(&below) => magnitude(a, dtype),
-            Some((above, below)) if is_minus_one(&above) && below.is_one() => magnitude(a, dtype).neg(),
+            Some((above, below)) if is_number(&above, 1) && is_number(&below, -1) => magnitude(a, dtype),
+            Some((above, below)) if is_number(&above, -1) && is_number(&below, 1) => magnitude(a, dtype).neg(),
             _ => choice(c, a, b, false),
         },
         (known::WHERE, [c, a, b]) => choice(c, a, b, false),
@@ -125,8 +128,8 @@ pub(super) fn whole(name: &'static str, args: Vec<Expr>, dtype: DType) -> Expr {
     }
 }
 
-fn is_minus_one(x: &BigRational) -> bool {
-    x.is_negative() && x.abs().is_one()
+fn is_number(x: &Expr, n: i64) -> bool {
+    x.as_number().is_some_and(|v| v == BigRational::from_integer(n.into()))
 }
 
 /// The magnitude of an integer; the magnitude of the least integer is that integer itself.
@@ -320,12 +323,16 @@ fn is_positive(factor: &Factor) -> bool {
 /// `where(x >= 0, a x, b x)` is the maximum or the minimum of `a x` and `b x`.
 fn bend(condition: &Expr, a: &Expr, b: &Expr) -> Option<Expr> {
     let (above, below) = slopes(condition, a, b)?;
-    let name = if above >= below { known::MAX } else { known::MIN };
+    let name = if order(&above, &below)? == Ordering::Less {
+        known::MIN
+    } else {
+        known::MAX
+    };
     Some(lattice(name, vec![a.clone(), b.clone()]))
 }
 
 /// The slopes above and below 0 of a choice by the sign of `x` between two multiples of `x`.
-fn slopes(condition: &Expr, a: &Expr, b: &Expr) -> Option<(BigRational, BigRational)> {
+fn slopes(condition: &Expr, a: &Expr, b: &Expr) -> Option<(Expr, Expr)> {
     let Some(Factor::Apply(relation, sides)) = condition.as_factor() else {
         return None;
     };
@@ -337,14 +344,20 @@ fn slopes(condition: &Expr, a: &Expr, b: &Expr) -> Option<(BigRational, BigRatio
         (_, true) => (&sides[0], true),
         _ => return None,
     };
-    let slope = |y: &Expr| -> Option<BigRational> {
+    let slope = |y: &Expr| -> Option<Expr> {
         if y.is_zero() {
-            return Some(BigRational::zero());
+            return Some(Expr::zero());
         }
         let (_, c) = x.terms().first()?;
-        let (_, d) = y.terms().first()?;
-        let slope = d / c;
-        (x.mul(&Expr::number(slope.clone())) == *y).then_some(slope)
+        let (product, d) = y.terms().first()?;
+        let times = Expr::number(d / c);
+        let symbols = product
+            .iter()
+            .filter(|(factor, e)| *e == 1 && matches!(factor, Factor::Apply(Fun::Between(_), _)));
+        let slopes = symbols.map(|(factor, _)| times.mul(&Expr::factor(factor.clone())));
+        std::iter::once(times.clone())
+            .chain(slopes)
+            .find(|slope| x.mul(slope) == *y)
     };
     let (above, below) = if flipped { (b, a) } else { (a, b) };
     Some((slope(above)?, slope(below)?))
@@ -465,10 +478,15 @@ fn commutative(name: &'static str, mut args: Vec<Expr>) -> Expr {
 /// A common factor is moved outside. It is the largest of the leading coefficients; of the operands and their
 /// negations, the greater list stays inside. So neither step can apply to its own result.
 fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
-    let better = |a: &BigRational, b: &BigRational| if name == known::MAX { a >= b } else { a <= b };
+    // Whether the first of two constants decides; false if that is not known.
+    let better = |a: &Expr, b: &Expr| match order(a, b) {
+        Some(Ordering::Equal) => true,
+        Some(found) => (found == Ordering::Greater) == (name == known::MAX),
+        None => false,
+    };
     let other = if name == known::MAX { known::MIN } else { known::MAX };
     let mut flat: Vec<Expr> = Vec::new();
-    let mut bound: Option<BigRational> = None;
+    let mut constants: Vec<Expr> = Vec::new();
     let mut pending = args;
     // Infinity never decides.
     let never = Expr::float(if name == known::MAX {
@@ -480,17 +498,25 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
         pending.retain(|arg| *arg != never);
     }
     while let Some(arg) = pending.pop() {
-        if let Some(v) = arg.as_number() {
-            bound = Some(match bound {
-                Some(b) if better(&b, &v) => b,
-                _ => v,
-            });
+        if is_constant(&arg) {
+            if !constants.iter().any(|own| better(own, &arg)) {
+                constants.retain(|own| !better(&arg, own));
+                constants.push(arg);
+            }
         } else {
             match arg.as_factor() {
                 Some(Factor::Apply(f, inner)) if f.is(name) => pending.extend(inner.iter().cloned()),
                 _ => flat.push(arg),
             }
         }
+    }
+    // Constants whose order is not known are operands like others.
+    let mut bound = match constants.as_slice() {
+        [one] => Some(one.clone()),
+        _ => None,
+    };
+    if bound.is_none() {
+        flat.extend(constants);
     }
     flat.sort();
     flat.dedup();
@@ -514,11 +540,7 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
         let x = if name == known::MAX { x.clone() } else { x.neg() };
         matches!(x.terms(), [(product, c)] if c.is_positive() && matches!(product.as_slice(), [(Factor::Apply(f, _), 1)] if f.is(known::ABS)))
     };
-    if bound
-        .as_ref()
-        .is_some_and(|b| !better(b, &BigRational::zero()) || b.is_zero())
-        && flat.iter().any(magnitude)
-    {
+    if bound.as_ref().is_some_and(|b| better(&Expr::zero(), b)) && flat.iter().any(magnitude) {
         bound = None;
     }
     let leading = |x: &Expr| x.terms().last().map(|(_, c)| c.abs());
@@ -530,14 +552,14 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
         };
         let negated = scaled(&flat, &-BigRational::one());
         if negated > flat {
-            let turned = negated.into_iter().chain(bound.map(|b| Expr::number(-b)));
+            let turned = negated.into_iter().chain(bound.map(|b| b.neg()));
             return lattice(other, turned.collect()).neg();
         }
         if !scale.is_one() {
             let by = scale.recip();
             let inside = scaled(&flat, &by)
                 .into_iter()
-                .chain(bound.map(|b| Expr::number(b * &by)));
+                .chain(bound.map(|b| b.mul(&Expr::number(by.clone()))));
             return lattice(name, inside.collect()).mul(&Expr::number(scale));
         }
     }
@@ -546,21 +568,21 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
         && let Some(Factor::Apply(f, inner)) = x.as_factor()
         && f.is(other)
     {
-        let numbers: Vec<BigRational> = inner.iter().filter_map(Expr::as_number).collect();
+        let numbers: Vec<&Expr> = inner.iter().filter(|e| is_constant(e)).collect();
         if let [b] = numbers.as_slice() {
             if better(v, b) {
-                return Expr::number(v.clone());
+                return v.clone();
             }
-            if name == known::MAX {
-                let rest: Vec<Expr> = inner.iter().filter(|e| e.as_number().is_none()).cloned().collect();
+            if name == known::MAX && order(v, b) == Some(Ordering::Less) {
+                let rest: Vec<Expr> = inner.iter().filter(|e| !is_constant(e)).cloned().collect();
                 let x = lattice(known::MIN, rest);
-                let raised = lattice(known::MAX, vec![x, Expr::number(v.clone())]);
-                return lattice(known::MIN, vec![raised, Expr::number(b.clone())]);
+                let raised = lattice(known::MAX, vec![x, v.clone()]);
+                return lattice(known::MIN, vec![raised, (*b).clone()]);
             }
         }
     }
     // Nothing else is left: max(max(x, a), b) was flattened, and min(max(x, a), b) with b <= a was handled above.
-    flat.extend(bound.map(Expr::number));
+    flat.extend(bound);
     flat.sort();
     match flat.as_slice() {
         [one] => one.clone(),

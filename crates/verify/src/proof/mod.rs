@@ -25,12 +25,14 @@ mod linear;
 mod meaning;
 mod models;
 mod movement;
+mod order;
 mod products;
 mod ranks;
 mod scope;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod types;
 mod windows;
 
 use std::fmt;
@@ -47,7 +49,7 @@ pub(super) use self::graphs::prove_graphs;
 use self::ledger::Ledger;
 use self::meaning::{At, Meaning};
 use self::ranks::Ranks;
-use self::scope::{Found, Level, Prepared, Scope};
+use self::scope::{Found, Level, Ordered, Prepared, Scope};
 use crate::instance::recipe::{Recipe, Step};
 
 use tautomer_graph::{Graph, Node, VertexId, expand_composites};
@@ -58,6 +60,9 @@ use tautomer_tensor::{Dim, Shape, TensorType, assume};
 
 /// Limit on the cases of one form.
 const CASES: usize = 500;
+
+/// Limit on the forms whose numbers are in different orders.
+const ORDERED: usize = 20_000;
 
 /// Limit on the combinations of booleans and words that are proved for one form.
 const WORDS: usize = 64;
@@ -164,6 +169,7 @@ fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {
             scope: &scope,
             trial,
             level,
+            ordered: None,
         };
         let forms: Vec<Recipe> = proof.forms(false).into_iter().map(|p| p.recipe).collect();
         if tried.contains(&forms) {
@@ -175,7 +181,20 @@ fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {
             break;
         }
     }
-    last
+    let is_complete = |proved: &Result<Coverage, String>| proved.as_ref().is_ok_and(|c| c.ledger.is_complete());
+    if is_complete(&last) {
+        return last;
+    }
+    // Numbers that are only compared, in every order: a proof that is not complete says no more than the one above.
+    let Some(ordered) = scope.ordered() else { return last };
+    let proof = AtLevel {
+        task,
+        scope: &scope,
+        trial: &relaxed,
+        level: Level::All,
+        ordered: Some(&ordered),
+    };
+    Some(proof.prove()).filter(is_complete).unwrap_or(last)
 }
 
 /// A proof attempt that generalizes instances up to a level.
@@ -184,6 +203,8 @@ struct AtLevel<'a> {
     scope: &'a Scope<'a>,
     trial: &'a Trial,
     level: Level,
+    /// Numbers that are to be in every order.
+    ordered: Option<&'a Ordered>,
 }
 
 impl AtLevel<'_> {
@@ -204,7 +225,15 @@ impl AtLevel<'_> {
             }
         };
         let forms = self.task.agreeing.iter().filter_map(|r| self.prepared(r, second));
+        let forms: Vec<Prepared> = match self.ordered {
+            Some(ordered) => match self.in_every_order(ordered, forms, second) {
+                Some(forms) => forms,
+                None => return Vec::new(),
+            },
+            None => forms.collect(),
+        };
         let mut forms: Vec<Prepared> = forms
+            .into_iter()
             .filter(|p| seen.insert((key(&p.recipe), Named::of(self.scope, p))))
             .collect();
         forms.sort_by_key(|p| Form::of(&p.recipe).ranks().sum::<usize>());
@@ -238,21 +267,25 @@ impl AtLevel<'_> {
             ..Coverage::default()
         };
         // Where open numbers are not enough for a proof, ranks and sizes alone seldom are.
-        let effort = if self.level == Level::Sizes { EFFORT / 3 } else { EFFORT };
+        let effort = match (self.level, self.ordered) {
+            (Level::Sizes, _) => EFFORT / 3,
+            (_, Some(_)) => 4 * EFFORT,
+            _ => EFFORT,
+        };
         let given = self.given(effort, false);
         let forms = self.forms(false);
         // If both sides treat each axis alone, a proof for two axes holds for more.
         let is_small = |form: &Form| !form.axes_alone() || form.ranks().all(|rank| rank <= 2);
         let mut axes_alone = self.scope.ignores_ranks();
         let elementwise = axes_alone && forms.iter().all(|p| Form::of(&p.recipe).axes_alone());
-        let mut ranks = if elementwise {
+        let mut ranks = if elementwise || self.ordered.is_some() {
             None
         } else {
             self.at_all_ranks(&forms, &mut coverage)
         };
         let (mut large, mut left_out) = (Vec::new(), Vec::new());
         for prepared in &forms {
-            let form = Form::of(&prepared.recipe);
+            let form = prepared.form();
             if ranks.is_some() {
                 // The proved forms stand for those at larger ranks.
                 axes_alone = false;
@@ -264,7 +297,7 @@ impl AtLevel<'_> {
             }
         }
         axes_alone = axes_alone && self.holds_for_two_axes(&forms, &given);
-        if elementwise && !axes_alone && left_out.is_empty() {
+        if elementwise && !axes_alone && left_out.is_empty() && self.ordered.is_none() {
             ranks = self.at_all_ranks(&forms, &mut coverage);
         }
         if axes_alone || ranks == Some(Ranks::All) {
@@ -279,7 +312,7 @@ impl AtLevel<'_> {
         }
         coverage.ranks.0 = coverage.ranks.0.min(coverage.ranks.1);
         // Where smaller forms stand for larger ones, those do not have to be proved by themselves.
-        self.again_with_other_numbers(&forms, ranks.is_some())?;
+        self.again_with_other_numbers(&forms, ranks.is_some(), coverage.any_rank)?;
         let covered: FxHashSet<Recipe> = match ranks {
             Some(_) => forms.iter().map(|p| ranks::spatial::structure(&p.recipe)).collect(),
             None => FxHashSet::default(),
@@ -289,7 +322,9 @@ impl AtLevel<'_> {
         let refused = self.refused(&given, &covered, &proved)?;
         let limited = left_out.len() + refused;
         let mut forms = proved;
-        let all_words = self.words(&mut forms);
+        // In each order of numbers, that would take too long.
+        let all_words = self.ordered.is_none() && self.words(&mut forms);
+        let types = coverage.any_rank && self.ordered.is_none() && self.exhausts_types(&forms);
         // Numbers that a condition keeps near a literal are taken for that literal.
         coverage.rounded |= self.scope.is_near_one_number(&|_| true);
         coverage.ledger = self.scope.ledger(
@@ -297,11 +332,13 @@ impl AtLevel<'_> {
             &Found {
                 any_rank: coverage.any_rank,
                 ranks,
-                all_types: self.task.all_types,
+                all_types: self.task.all_types || types,
+                all_type_attributes: types,
                 all_words,
                 rounded: coverage.rounded,
                 limited,
                 tokens: given.tokens.to_vec(),
+                ordered: self.ordered,
             },
         );
         Ok(coverage)
@@ -339,10 +376,36 @@ impl AtLevel<'_> {
         }
     }
 
+    /// The instances with their numbers in every order; `None` if that is not possible for all.
+    fn in_every_order(
+        &self,
+        ordered: &Ordered,
+        forms: impl Iterator<Item = Prepared>,
+        second: bool,
+    ) -> Option<Vec<Prepared>> {
+        let mut seen: FxHashSet<(Recipe, Named)> = FxHashSet::default();
+        let mut out = Vec::new();
+        for prepared in forms {
+            let recipe = self.scope.without_numbers(ordered, &prepared)?;
+            let key = Form::of(&recipe).key().clone();
+            if seen.insert((key, Named::of(self.scope, &prepared))) {
+                out.extend(self.scope.in_every_order(ordered, &prepared, self.trial, second)?);
+            }
+            if out.len() > ORDERED {
+                return None;
+            }
+        }
+        Some(out)
+    }
+
     /// Proves a form of an instance; returns true if both sides treat each axis separately.
     fn required(&self, prepared: &Prepared, given: &Given, coverage: &mut Coverage) -> Result<bool, Unproved> {
-        let form = Form::of(&prepared.recipe);
+        let form = prepared.form();
         let proved = self.prove_form(&Named::of(self.scope, prepared), &form, given)?;
+        // In some orders of its numbers the rule does not apply.
+        if proved.cases == 0 && prepared.ordered.is_some() {
+            return Ok(true);
+        }
         if proved.cases == 0 {
             let why = format!("the rule applies at no sizes of a form of {}", form.operators());
             return Err(Unproved { why, limit: true });
@@ -359,32 +422,41 @@ impl AtLevel<'_> {
 
     /// True if the rule is proved with two axes for every operand whose rank is open.
     fn holds_for_two_axes(&self, forms: &[Prepared], given: &Given) -> bool {
-        forms.iter().any(|prepared| {
+        let is_proved = |prepared: &Prepared, empty: bool| {
             let form = Form::of(&self.scope.with_two_axes(prepared));
+            let form = match &prepared.ordered {
+                Some(numbers) => form.with_ordered(numbers.clone()),
+                None => form,
+            };
             !has_sized_constants(form.key())
                 && form.axes_alone()
                 && form.ranks().any(|rank| rank == 2)
                 && self
                     .prove_form(&Named::of(self.scope, prepared), &form, given)
-                    .is_ok_and(|p| p.cases > 0 && p.axes_alone)
-        })
+                    .is_ok_and(|p| (empty || p.cases > 0) && p.axes_alone)
+        };
+        forms.iter().any(|prepared| is_proved(prepared, false))
+            && (self.ordered.is_none() || forms.iter().all(|prepared| is_proved(prepared, true)))
     }
 
     /// Repeats the proof with other tokens for the numbers of attributes: a proof that depends on their values fails.
-    fn again_with_other_numbers(&self, forms: &[Prepared], at_all_ranks: bool) -> Result<(), String> {
+    fn again_with_other_numbers(&self, forms: &[Prepared], at_all_ranks: bool, axes_alone: bool) -> Result<(), String> {
         if self.level != Level::All {
             return Ok(());
         }
-        let given = self.given(EFFORT, true);
+        let given = self.given(if self.ordered.is_some() { 4 * EFFORT } else { EFFORT }, true);
+        let known: FxHashSet<(&Recipe, Named)> = forms.iter().map(|p| (&p.recipe, Named::of(self.scope, p))).collect();
         for other in self.forms(true) {
             let named = Named::of(self.scope, &other);
-            if forms
-                .iter()
-                .any(|p| p.recipe == other.recipe && Named::of(self.scope, p) == named)
-            {
+            if known.contains(&(&other.recipe, named.clone())) {
                 continue;
             }
-            match self.prove_form(&named, &Form::of(&other.recipe), &given) {
+            let form = other.form();
+            // In many orders, only those that stand for all ranks.
+            if self.ordered.is_some() && axes_alone && form.ranks().any(|rank| rank > 2) {
+                continue;
+            }
+            match self.prove_form(&named, &form, &given) {
                 Err(unproved) if unproved.limit && at_all_ranks => {}
                 proved => _ = proved?,
             }
@@ -414,7 +486,21 @@ impl AtLevel<'_> {
             let Some(prepared) = self.prepared(recipe, false) else {
                 continue;
             };
-            let form = Form::of(&prepared.recipe);
+            if let Some(ordered) = self.ordered {
+                // What cannot be in every order, or is not proved in one, is left out.
+                let Some(all) = self.scope.in_every_order(ordered, &prepared, self.trial, false) else {
+                    limited += 1;
+                    continue;
+                };
+                let key = self.scope.without_numbers(ordered, &prepared);
+                let key = key.map(|recipe| Form::of(&recipe).key().clone());
+                if key.is_some_and(|key| seen.insert((key, Named::of(self.scope, &prepared)))) {
+                    let proves = |one: &Prepared| self.prove_form(&Named::of(self.scope, one), &one.form(), given);
+                    limited += all.iter().filter(|one| proves(one).is_err()).count();
+                }
+                continue;
+            }
+            let form = prepared.form();
             let named = Named::of(self.scope, &prepared);
             if seen.insert((form.key().clone(), named.clone())) {
                 match self.prove_form(&named, &form, given) {

@@ -85,6 +85,7 @@ pub(super) fn prove(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverag
             scope: &scope,
             trial: &trial,
             level: at.level,
+            ordered: None,
         };
         let before = coverage.clone();
         let mut ranks = None;

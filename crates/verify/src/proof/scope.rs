@@ -7,16 +7,21 @@
 
 mod ledger;
 mod numbers;
+mod ordered;
+mod orders;
 mod shared;
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
 pub(super) use self::ledger::Found;
+pub(super) use self::ordered::Ordered;
 pub(super) use self::shared::symbol_name;
-use super::form::FREE;
+use super::form::{FREE, Form};
+use super::order::Between;
 use crate::instance::recipe::{Recipe, Step};
 use tautomer_graph::term::{Reads, TermFunction, term_function};
 use tautomer_graph::{Node, VertexId};
@@ -71,6 +76,21 @@ pub(super) struct Prepared {
     pub(super) bound: Vec<(PatternId, usize)>,
     /// Attributes with defaults filled in, by step.
     pub(super) filled: Vec<Vec<AttrValue>>,
+    /// If its numbers are in one order of several: those that represent all numbers between two literals.
+    pub(super) ordered: Option<Rc<[(f64, Between)]>>,
+    /// The rule does not match it with these numbers at the sizes of the instance; `bound` is what it would match.
+    pub(super) unmatched: bool,
+}
+
+impl Prepared {
+    /// The form of the instance.
+    pub(super) fn form(&self) -> Form {
+        let form = Form::of(&self.recipe);
+        match &self.ordered {
+            Some(numbers) => form.with_ordered(numbers.clone()),
+            None => form,
+        }
+    }
 }
 
 /// The facts that the text of a rule states about its variables.
@@ -160,6 +180,8 @@ impl<'a> Scope<'a> {
             open: Vec::new(),
             filled,
             bound,
+            ordered: None,
+            unmatched: false,
         };
         for &(at, step) in &out.bound {
             let Step::Call { def, .. } = &recipe.steps[step] else {
@@ -202,6 +224,17 @@ impl<'a> Scope<'a> {
         }
         self.share_symbols(&mut out);
         Some(out)
+    }
+
+    /// The steps that the vertices of the pattern match; `None` if the rule does not match.
+    pub(super) fn bound(&self, recipe: &Recipe, trial: &Trial) -> Option<Vec<(PatternId, usize)>> {
+        let (graph, roots, made) = recipe.build_steps().ok()?;
+        let sides = trial.sides(graph, Some(&roots))?;
+        let steps = sides.bound.iter().filter_map(|&(at, v)| {
+            let step = made.iter().position(|u| *u == v)?;
+            Some((at, step))
+        });
+        Some(steps.collect())
     }
 
     /// Turns constants that are bound to variables whose value does not matter into operands.

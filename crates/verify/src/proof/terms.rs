@@ -12,16 +12,21 @@
 mod expr;
 mod parts;
 mod read;
+mod spread;
 #[cfg(test)]
 mod tests;
 
 use std::rc::Rc;
 
 use self::read::Reader;
+use self::spread::{Known, Spread};
 use super::Coverage;
 use super::certificate::Trail;
 use super::ledger::{Covers, Ledger};
-use tautomer_op::{AttrDef, AttrKind, AttrValue, CostRule, Formula, Made, OpDef, OpTraits, ShapeRule, lookup, table};
+use crate::instance::combine::combinations;
+use tautomer_op::{
+    AttrDef, AttrKind, AttrValue, CostRule, Formula, Made, OpDef, OpTraits, ShapeRule, known, lookup, table,
+};
 use tautomer_rule::{Class, Rule};
 
 /// Limit on the vertices of a term, each counted as often as it is used.
@@ -70,6 +75,9 @@ enum Function {
     List,
     /// A number of an element type.
     Typed,
+    /// A literal of the source, which matches constants of any shape, or a value that it leaves open: the vertex with
+    /// this number, which is equal only to itself.
+    Literal(u32),
     /// A part of several values.
     Part(u32),
     /// A field: `x.rank`.
@@ -127,6 +135,12 @@ struct Called {
     elementwise: bool,
     /// It moves elements of its operands, or joins operands, and makes none.
     moves: bool,
+    /// It broadcasts its operand.
+    spreads: bool,
+    /// It joins operands.
+    joins: bool,
+    /// All elements of its result are elements of its first operand.
+    takes: bool,
     /// Two operands in any order, and any number of them in any grouping, over the real numbers.
     unordered: bool,
 }
@@ -137,6 +151,9 @@ impl Called {
             head: Head::Operator(def.name, std::ptr::from_ref(def) as usize),
             elementwise: is_elementwise(def),
             moves: is_movement(def),
+            spreads: def.shapes == ShapeRule::Expand,
+            joins: def.shapes == ShapeRule::Concat,
+            takes: takes_first(def),
             unordered: matches!(
                 def.law(),
                 Formula::Function(tautomer_op::Function::Sum | tautomer_op::Function::Product)
@@ -149,6 +166,9 @@ impl Called {
             head: Head::Variable(i),
             elementwise: choices.iter().all(|def| is_elementwise(def)),
             moves: choices.iter().all(|def| is_movement(def)),
+            spreads: choices.iter().all(|def| def.shapes == ShapeRule::Expand),
+            joins: choices.iter().all(|def| def.shapes == ShapeRule::Concat),
+            takes: choices.iter().all(|def| takes_first(def)),
             unordered: false,
         }
     }
@@ -167,6 +187,16 @@ fn is_elementwise(def: &OpDef) -> bool {
 fn is_movement(def: &OpDef) -> bool {
     use ShapeRule::{Concat, Expand, Permute, Slice};
     is_view(def) || matches!(def.shapes, Permute | Slice | Expand | Concat)
+}
+
+/// Operators whose result consists of elements of their first operand.
+fn takes_first(def: &OpDef) -> bool {
+    is_movement(def) && def.shapes != ShapeRule::Concat
+        || def.moves().is_some()
+            && matches!(
+                def.name,
+                known::GATHER | known::GATHER_ELEMENTS | known::GATHER_ND | known::TILE
+            )
 }
 
 /// True for operators that change the shape and keep the order of elements.
@@ -320,20 +350,30 @@ fn without_kept_axes(term: &Term) -> Term {
 
 /// The coverage for a rule whose sides are one term; `None` if they are not, or if that is not known.
 ///
-/// Outputs may differ by views only if `same_types`: at all instances that were tried, the sides have one type.
+/// A rule with alternatives has a pair of terms for each combination of them.
+///
+/// Outputs may differ by views and by what is broadcast only if `same_types`: at all instances that were tried, the sides have one type.
 /// Otherwise an engine that does not know the dimensions might replace one by the other where their types differ.
 pub(super) fn prove(rule: &Rule, same_types: bool) -> Option<Coverage> {
-    let maker = Maker {
-        real: matches!(rule.class, Class::Real | Class::Approx(_)),
-        called: Vec::new(),
-    };
-    let (source, target) = Reader::sides(rule, maker)?;
-    let alike = source
-        .iter()
-        .zip(&target)
-        .all(|(a, b)| a == b || same_types && has_same_elements(a, b));
-    if source.len() != target.len() || !alike {
-        return None;
+    let known = Known::of(rule);
+    for chosen in combinations(&rule.source)? {
+        let maker = Maker {
+            real: matches!(rule.class, Class::Real | Class::Approx(_)),
+            called: Vec::new(),
+        };
+        let (source, target, mut maker) = Reader::sides(rule, maker, chosen)?;
+        if source.len() != target.len() {
+            return None;
+        }
+        for (a, b) in source.iter().zip(&target) {
+            let mut spread = Spread {
+                maker: &mut maker,
+                known: &known,
+            };
+            if a != b && !(same_types && (has_same_elements(a, b) || spread.are_alike(a, b))) {
+                return None;
+            }
+        }
     }
     let mut ledger = Ledger::default();
     for what in ["sizes", "ranks", "element types", "attributes"] {

@@ -1,6 +1,8 @@
 //! Meanings at concrete dimensions agree with the reference semantics, and only correct rules are proved.
 
 mod bounded;
+mod ordered;
+mod types;
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashSet;
 
 use super::super::form::{FREE, has_sized_constants};
-use super::{Open, Prepared, Scope, Source, accepted_types, domain, dtypes, is_broadcast_shape};
+use super::{Open, Ordered, Prepared, Scope, Source, accepted_types, domain, dtypes, is_broadcast_shape};
+use crate::instance::combine::combinations;
 use crate::instance::recipe::Step;
 use crate::proof::ledger::{Covers, Ledger};
 use crate::proof::ranks::Ranks;
@@ -17,17 +18,16 @@ use tautomer_tensor::DType;
 /// Limit on the values that a line of the ledger names.
 const SHOWN: usize = 6;
 
-/// Limit on the combinations of alternatives that are counted.
-const COMBINATIONS: usize = 256;
-
 /// Results of the proof in addition to the forms.
-pub(in crate::proof) struct Found {
+pub(in crate::proof) struct Found<'a> {
     /// The proof for two axes extends to more.
     pub(in crate::proof) any_rank: bool,
     /// The proof is for all ranks and axes, in this way.
     pub(in crate::proof) ranks: Option<Ranks>,
     /// The instances cover all element types that the operators and conditions admit.
     pub(in crate::proof) all_types: bool,
+    /// So do the attributes that are element types, beside each of them.
+    pub(in crate::proof) all_type_attributes: bool,
     /// Booleans and words were tried in all combinations.
     pub(in crate::proof) all_words: bool,
     /// Constants that differ in their last digits were assumed to be equal.
@@ -36,11 +36,13 @@ pub(in crate::proof) struct Found {
     pub(in crate::proof) limited: usize,
     /// Tokens for the numbers of attributes.
     pub(in crate::proof) tokens: Vec<f64>,
+    /// Numbers that are in every order in the forms.
+    pub(in crate::proof) ordered: Option<&'a Ordered>,
 }
 
 impl Scope<'_> {
     /// The ledger of the proved forms.
-    pub(in crate::proof) fn ledger(&self, forms: &[Prepared], found: &Found) -> Ledger {
+    pub(in crate::proof) fn ledger(&self, forms: &[Prepared], found: &Found<'_>) -> Ledger {
         let mut out = Ledger::default();
         let sized = forms.iter().any(|form| has_sized_constants(&form.recipe));
         out.add(
@@ -72,7 +74,7 @@ impl Scope<'_> {
         out
     }
 
-    fn ranks(&self, forms: &[Prepared], found: &Found, out: &mut Ledger) {
+    fn ranks(&self, forms: &[Prepared], found: &Found<'_>, out: &mut Ledger) {
         if found.any_rank {
             return out.add("ranks", Covers::Symbolic);
         }
@@ -107,7 +109,7 @@ impl Scope<'_> {
         );
     }
 
-    fn attributes(&self, forms: &[Prepared], found: &Found, out: &mut Ledger) {
+    fn attributes(&self, forms: &[Prepared], found: &Found<'_>, out: &mut Ledger) {
         struct Seen<'a> {
             open: &'a Open,
             symbolic: bool,
@@ -161,11 +163,15 @@ impl Scope<'_> {
             let is_axes = matches!(declared.kind, AttrKind::Axis(_) | AttrKind::Axes(_));
             let covers = match (seen.symbolic, finite) {
                 _ if is_axes && found.ranks.is_some() => Covers::Exhausted,
+                _ if found.ordered.is_some_and(|o| o.sources.contains(&seen.open.source)) => Covers::Symbolic,
                 (false, _) if self.is_fixed(&named) || found.rounded && self.is_near_one_number(&named) => {
                     Covers::Exhausted
                 }
                 // Axes are alone, and so are the entries for them.
                 (true, _) if found.any_rank && is_broadcast_shape(seen.open) => Covers::Symbolic,
+                (false, _) if matches!(declared.kind, AttrKind::DType) && found.all_type_attributes => {
+                    Covers::Exhausted
+                }
                 (true, _) if declared.name == "shape" && !seen.open.fixed_length => {
                     Covers::Sampled("without 0 and -1".to_owned())
                 }
@@ -178,7 +184,7 @@ impl Scope<'_> {
         }
     }
 
-    fn constants(&self, forms: &[Prepared], found: &Found, out: &mut Ledger) {
+    fn constants(&self, forms: &[Prepared], found: &Found<'_>, out: &mut Ledger) {
         for (i, variable) in self.rule.variables.iter().enumerate() {
             let mut values: Vec<String> = Vec::new();
             for form in forms {
@@ -197,7 +203,8 @@ impl Scope<'_> {
                     }
                 }
             }
-            if !values.is_empty() {
+            let is_ordered = found.ordered.is_some_and(|o| o.constants.contains(&i));
+            if !values.is_empty() && !is_ordered {
                 let is_value = |id| self.is_value_of(id, &variable.name);
                 let one = self.is_fixed(&is_value) || found.rounded && self.is_near_one_number(&is_value);
                 out.add(
@@ -297,56 +304,6 @@ fn listed(all: impl Iterator<Item = String>) -> String {
         out.push_str(&format!(" and {more} more"));
     }
     out
-}
-
-/// All combinations of alternatives, with a choice for each `AnyOf` vertex that is part of the match; `None` if there
-/// are too many.
-fn combinations(pattern: &Pattern) -> Option<Vec<Vec<Option<usize>>>> {
-    let mut out = vec![vec![None; pattern.len()]];
-    // Users come after operands, so going backwards the choices of all users are known.
-    for at in (0..pattern.len()).rev() {
-        let id = PatternId(at as u32);
-        let PatternNode::AnyOf(items) = pattern.node(id) else {
-            continue;
-        };
-        let mut next = Vec::new();
-        for choice in &out {
-            if !is_reached(pattern, choice, id) {
-                next.push(choice.clone());
-                continue;
-            }
-            for i in 0..items.len() {
-                let mut choice: Vec<Option<usize>> = choice.clone();
-                choice[at] = Some(i);
-                next.push(choice);
-            }
-        }
-        if next.len() > COMBINATIONS {
-            return None;
-        }
-        out = next;
-    }
-    Some(out)
-}
-
-/// True if a vertex is part of matches with that choice; alternatives without a choice are not followed.
-fn is_reached(pattern: &Pattern, choice: &[Option<usize>], wanted: PatternId) -> bool {
-    let mut seen = vec![false; pattern.len()];
-    let mut waiting: Vec<PatternId> = pattern.outputs.iter().map(|o| o.vertex()).collect();
-    while let Some(id) = waiting.pop() {
-        if id == wanted {
-            return true;
-        }
-        if std::mem::replace(&mut seen[id.0 as usize], true) {
-            continue;
-        }
-        match (pattern.node(id), choice[id.0 as usize]) {
-            (PatternNode::AnyOf(items), Some(i)) => waiting.push(items[i]),
-            (PatternNode::AnyOf(_), None) => {}
-            _ => waiting.extend(pattern.operands(id)),
-        }
-    }
-    false
 }
 
 /// The alternative that a form has at each `AnyOf` vertex: a bound call if there is one, else a bound variable.

@@ -69,7 +69,7 @@ impl Scope<'_> {
     }
 
     /// True if the rule passes an attribute on and looks at it in no other way.
-    fn hands_on(&self, source: &Source) -> bool {
+    pub(super) fn hands_on(&self, source: &Source) -> bool {
         let name = match source {
             Source::Name(name) => name,
             Source::Rest(name, _) => {
@@ -86,7 +86,7 @@ impl Scope<'_> {
     }
 
     /// True if the rule passes `value(name)` on, and looks at the elements of the constant in no other way.
-    fn passes_value(&self, name: &str) -> bool {
+    pub(super) fn passes_value(&self, name: &str) -> bool {
         let ast = &self.rule.ast;
         let inside = |id: ExprId| self.is_value_of(id, name);
         let all = self.rule.conditions.iter().copied().chain(self.target());
@@ -191,7 +191,7 @@ impl Scope<'_> {
     }
 
     /// True if an expression of the target is certainly a tensor, so that a number next to it becomes a constant.
-    fn is_tensor(&self, id: ExprId) -> bool {
+    pub(super) fn is_tensor(&self, id: ExprId) -> bool {
         let ast = &self.rule.ast;
         match ast.kind(id) {
             ExprKind::Name(name) => {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::expr::DEPTH;
 use super::parts::{function, is_axes, is_function, list, part, preset, value, written};
 use super::{Called, Function, Key, Maker, Term};
+use crate::instance::combine::is_reached;
 use tautomer_graph::composite_function;
 use tautomer_lang::ast::Ast;
 use tautomer_op::{AttrDef, AttrKind, AttrValue, Default as Preset, OpDef, OperandKind};
@@ -32,6 +33,8 @@ pub(super) struct Reader<'a> {
     /// The attributes that the source binds, by name, or by rest and attribute.
     pub(super) bound: Vec<Bound>,
     pub(super) depth: usize,
+    /// The alternative at each vertex that has some.
+    chosen: Vec<Option<usize>>,
 }
 
 /// The names in an expression.
@@ -53,7 +56,7 @@ impl Names<'_> {
 
 impl<'a> Reader<'a> {
     /// Both sides; `None` if something about them is not read here.
-    pub(super) fn sides(rule: &'a Rule, maker: Maker) -> Option<(Outputs, Outputs)> {
+    pub(super) fn sides(rule: &'a Rule, maker: Maker, chosen: Vec<Option<usize>>) -> Option<(Outputs, Outputs, Maker)> {
         if !rule.source.families.is_empty() || rule.variables.iter().any(|v| v.indexed) {
             return None;
         }
@@ -62,6 +65,7 @@ impl<'a> Reader<'a> {
             maker,
             bound: Vec::new(),
             depth: 0,
+            chosen,
         };
         let declared = |name: &str| rule.scope.declared(name);
         let mut names = Names {
@@ -76,7 +80,7 @@ impl<'a> Reader<'a> {
             .outputs
             .iter()
             .map(|item| match item {
-                Item::One(id) => vertices.get(id.0 as usize).cloned(),
+                Item::One(id) => vertices.get(id.0 as usize).cloned().flatten(),
                 Item::Each(..) => None,
             })
             .collect();
@@ -87,19 +91,21 @@ impl<'a> Reader<'a> {
             (Term::Tuple(parts), n) if parts.len() == n => parts.clone(),
             _ => return None,
         };
-        Some((source, target))
+        Some((source, target, reader.maker))
     }
 
     /// Reads the source, and binds its names; returns its vertices.
-    fn source(&mut self, names: &mut Names<'_>) -> Option<Vec<Rc<Term>>> {
+    fn source(&mut self, names: &mut Names<'_>) -> Option<Vec<Option<Rc<Term>>>> {
         let rule = self.rule;
+        let chosen = self.chosen.clone();
+        let is_part = |at: PatternId| is_reached(&rule.source, &chosen, at);
         for (i, variable) in rule.variables.iter().enumerate() {
             names
                 .values
                 .push((variable.name.to_string(), Rc::new(Term::Variable(i))));
         }
         // Attributes first: an expression may use a name that stands elsewhere.
-        for (at, node) in rule.source.nodes() {
+        for (at, node) in rule.source.nodes().filter(|(at, _)| is_part(*at)) {
             match node {
                 PatternNode::Call { def, attrs, .. } => {
                     for (declared, pattern) in def.attrs.iter().zip(attrs) {
@@ -115,10 +121,14 @@ impl<'a> Reader<'a> {
                 _ => {}
             }
         }
-        let mut out: Vec<Rc<Term>> = Vec::new();
+        let mut out: Vec<Option<Rc<Term>>> = Vec::new();
         for (at, node) in rule.source.nodes() {
+            if !is_part(at) {
+                out.push(None);
+                continue;
+            }
             let one = |item: &Item| match item {
-                Item::One(id) => out.get(id.0 as usize).cloned(),
+                Item::One(id) => out.get(id.0 as usize).cloned().flatten(),
                 Item::Each(..) => None,
             };
             let term = match node {
@@ -147,16 +157,22 @@ impl<'a> Reader<'a> {
                     self.apply_variable(*variable, operands, attrs)?
                 }
                 PatternNode::Tuple(items) => Rc::new(Term::Tuple(items.iter().map(one).collect::<Option<_>>()?)),
-                PatternNode::Proj(base, ProjIndex::At(i)) => part(out.get(base.0 as usize)?, *i)?,
-                PatternNode::Wildcard | PatternNode::Literal(_) | PatternNode::Proj(..) | PatternNode::AnyOf(_) => {
-                    return None;
+                PatternNode::Proj(base, ProjIndex::At(i)) => part(out.get(base.0 as usize)?.as_ref()?, *i)?,
+                PatternNode::Wildcard => function(Function::Literal(at.0), Vec::new()),
+                PatternNode::Literal(v) => function(Function::Literal(at.0), vec![value(AttrValue::float(*v))]),
+                PatternNode::AnyOf(items) => {
+                    let item = items.get((*chosen.get(at.0 as usize)?)?)?;
+                    out.get(item.0 as usize)?.clone()?
                 }
+                PatternNode::Proj(..) => return None,
             };
-            out.push(term);
+            out.push(Some(term));
         }
         for (name, id) in &rule.source.named {
-            let value = out.get(id.0 as usize)?.clone();
-            names.values.push((name.to_string(), value));
+            // A name in an alternative that is not chosen stands for nothing.
+            if let Some(value) = out.get(id.0 as usize)?.clone() {
+                names.values.push((name.to_string(), value));
+            }
         }
         Some(out)
     }

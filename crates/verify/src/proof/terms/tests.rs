@@ -103,13 +103,70 @@ fn rules_that_are_almost_like_them_are_not() {
         "(x) { elu(x) {..a} => \"t::Twice\"(x) {..a} numerics real }",
         // Numbers like another value, of another shape or element type, and other numbers.
         "(x) { zeros_like(x) => ones() {shape = x.shape, dtype = x.dtype} numerics real }",
-        "(x, y) { x + zeros_like(y) => x + zeros() {shape = x.shape, dtype = y.dtype} numerics real }",
+        "(x, y) { softmax(x + zeros_like(y)) => softmax(x + zeros() {shape = x.shape, dtype = y.dtype}) numerics real }",
         "(x, y) { cast_like(y, zeros_like(x)) => cast_like(y, zeros() {shape = x.shape, dtype = y.dtype}) numerics real }",
-        "(x) { sum(zeros_like(x)) => sum(zeros() {shape = x.shape[1..], dtype = x.dtype}) numerics real }",
+        "(x) { reduce_sum(zeros_like(x)) {..a} => reduce_sum(zeros() {shape = x.shape[1..], dtype = x.dtype}) {..a} numerics real }",
         "(x) { ones_like(x) => ones() {shape = x.shape, dtype = f32} numerics real }",
         // What a value is known to be depends on how it is written.
         "(x: const) { relu(x) => when is_one(relu(x)) { x } else { relu(x) } numerics real }",
         "(x) { relu(x) => when x.rank > 6 { x } else { relu(x) } numerics real }",
+    ] {
+        assert!(!is_one_term(text), "{text}");
+    }
+}
+
+#[test]
+fn outputs_may_differ_by_what_is_broadcast() {
+    for text in [
+        "(x, y) { x - expand(y) {shape = s} => x - y numerics bitwise }",
+        "(x, y) { for f in elementwise: f(x, expand(y) {shape = s}) {..a} => f(x, y) {..a} numerics bitwise }",
+        "(x, y) { relu(expand(x) {shape = s}) + expand(y) {shape = t} => expand(expand(relu(x) + y) {shape = s}) {shape = t} numerics bitwise }",
+        "(x, y) { where(false, x, y) => y numerics bitwise }",
+        "(x, y) { let w = where(expand(true) {shape = _}, x, y); w => expand(x) {shape = w.shape} numerics bitwise }",
+        "(x) { let z = 0 | zeros() {..a} | zeros_like(_); let y = x + z | z + x | x - z; y => when y.shape == x.shape { x } else { expand(x) {shape = y.shape} } numerics real }",
+        "(x) { x * 2 => 2.0 * x numerics real }",
+        // Equal elements.
+        "() { zeros() {..a} => full() {..a, value = 0.0} numerics bitwise }",
+        "() { for f in transpose reshape slice: let y = f(constant_of_shape() {shape = s, value = v}) {..a}; y => constant_of_shape() {shape = y.shape, value = v} numerics bitwise }",
+        "(c) { let y = concat(expand(c) {shape = s}, transpose(expand(c) {shape = t}) {perm = p}) {axis = k}; y => expand(c) {shape = y.shape} where c.size == 1 numerics bitwise }",
+        "(c, i) { let y = gather(expand(relu(c)), i) {axis = k}; y => relu(expand(c) {shape = y.shape}) where c.rank == 0 numerics bitwise }",
+        // Values of one shape that are moved in one way.
+        "(x, y) { for g in transpose reshape: g(x) {..b} - g(y) {..b} => g(x - y) {..b} where x.shape == y.shape numerics bitwise }",
+        "(x, c) { transpose(x) {perm = p} - c => transpose(x - c) {perm = p} where c.size == 1, c.rank <= x.rank numerics bitwise }",
+    ] {
+        assert!(is_one_term(text), "{text}");
+    }
+    for text in [
+        "(x, y) { x - expand(y) {shape = s} => y - x numerics real }",
+        "(x, y) { x - expand(y) {shape = s} => x numerics real }",
+        // Operators that look along axes.
+        "(x) { reduce_sum(expand(x) {shape = s}) {..a} => reduce_sum(x) {..a} numerics real }",
+        "(x, y) { matmul(expand(x) {shape = s}, y) => matmul(x, y) numerics real }",
+        "(x, y) { concat(expand(x) {shape = s}, y) {axis = k} => concat(x, y) {axis = k} numerics real }",
+        "(x) { transpose(expand(x) {shape = s}) {perm = p} => expand(x) {shape = s} numerics real }",
+        "(x) { softmax(x + 0) {axis = 0} => softmax(x) {axis = 0} numerics real }",
+        "(x) { reshape(x + 0) {shape = s} => reshape(x) {shape = s} numerics real }",
+        // Not the identity, or not bit for bit.
+        "(x) { x + 0 => x numerics bitwise }",
+        "(x) { 0 - x => x numerics real }",
+        "(x) { 1 / x => x numerics real }",
+        "(x, y) { where(true, x, y) => y numerics real }",
+        "(x) { x * 2 => x * 4 numerics real }",
+        "(x) { x * 0.1 => 0.1 * x numerics real }",
+        "(x) { let z = 0 | 1; x + z => x numerics real }",
+        "(x) { x + zeros() {..a} => x - ones() {..a} numerics real }",
+        "() { zeros() {..a} => full() {..a, value = 1.0} numerics real }",
+        // Elements that are not all equal, or new ones.
+        "(c) { let y = transpose(expand(c) {shape = s}); y => expand(c) {shape = y.shape} where c.rank == 1 numerics real }",
+        "(c) { let y = pad(expand(c) {shape = s}) {..a}; y => expand(c) {shape = y.shape} where c.rank == 0 numerics real }",
+        "(c, d) { let y = concat(expand(c) {shape = s}, expand(d) {shape = t}) {axis = k}; y => expand(c) {shape = y.shape} where c.rank == 0, d.rank == 0 numerics real }",
+        "(t, i) { let y = gather(t, expand(i)) {axis = k}; y => expand(i) {shape = y.shape} where i.rank == 0 numerics real }",
+        "(c) { let y = transpose(expand(c) {shape = s}); y => expand(c) {shape = y.shape} where c.rank == 1 or c.size == 1 numerics real }",
+        // Moved in other ways, or of other shapes.
+        "(x, y) { transpose(x) {perm = p} - transpose(y) {perm = p} => transpose(x - y) {perm = p} numerics real }",
+        "(x, y) { transpose(x) {perm = p} - transpose(y) {perm = q} => transpose(x - y) {perm = p} where x.shape == y.shape numerics real }",
+        "(x, c) { transpose(x) {perm = p} - c => transpose(x - c) {perm = p} where c.size == 1 numerics real }",
+        "(x, c) { slice(x) {..a} - c => slice(x - c) {..a} where c.rank <= x.rank numerics real }",
     ] {
         assert!(!is_one_term(text), "{text}");
     }
