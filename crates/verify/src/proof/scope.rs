@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-pub(super) use self::ledger::Found;
+pub(super) use self::ledger::{Found, combinations, reached};
 pub(super) use self::shared::symbol_name;
 use super::form::FREE;
 use crate::instance::recipe::{Recipe, Step};

@@ -301,7 +301,7 @@ fn listed(all: impl Iterator<Item = String>) -> String {
 
 /// All combinations of alternatives, with a choice for each `AnyOf` vertex that is part of the match; `None` if there
 /// are too many.
-fn combinations(pattern: &Pattern) -> Option<Vec<Vec<Option<usize>>>> {
+pub(in crate::proof) fn combinations(pattern: &Pattern) -> Option<Vec<Vec<Option<usize>>>> {
     let mut out = vec![vec![None; pattern.len()]];
     // Users come after operands, so going backwards the choices of all users are known.
     for at in (0..pattern.len()).rev() {
@@ -327,6 +327,12 @@ fn combinations(pattern: &Pattern) -> Option<Vec<Vec<Option<usize>>>> {
         out = next;
     }
     Some(out)
+}
+
+/// The vertices that are part of a match with that choice of alternatives.
+pub(in crate::proof) fn reached(pattern: &Pattern, choice: &[Option<usize>]) -> Vec<bool> {
+    let all = (0..pattern.len()).map(|i| is_reached(pattern, choice, PatternId(i as u32)));
+    all.collect()
 }
 
 /// True if a vertex is part of matches with that choice; alternatives without a choice are not followed.
