@@ -4,7 +4,7 @@
 //! A type that is computed here is found without building the body of a call, and its messages say what is wrong with
 //! the operands. An operator without such a law gets its type from its body.
 
-use super::{AxesRule, Channel, ShapeRule};
+use super::{AxesRule, Canonical, Channel, OpDef, ShapeRule};
 
 /// `types = …`: the type of the value of a call.
 pub(crate) mod types {
@@ -61,6 +61,34 @@ pub(crate) mod normal {
     pub(crate) use crate::quantize::canonical_dequantize as dequantize;
     pub(crate) use crate::quantize::canonical_quantize as quantize;
     pub(crate) use crate::strided::canonical_dice as dice;
+}
+
+impl OpDef {
+    /// True if the normal form of a call's attributes leaves this one as it is written; `given` if it is not left out.
+    ///
+    /// Axes are counted from the front before that, and are not considered here.
+    pub fn keeps_attribute(&self, name: &str, given: bool) -> bool {
+        let Some(own) = self.canonical else { return true };
+        let is = |normal: Canonical| std::ptr::fn_addr_eq(own, normal);
+        if is(normal::conv) {
+            !matches!(name, "auto_pad" | "strides" | "dilations" | "pads" | "ceil_mode")
+        } else if is(normal::quantize) || is(normal::dequantize) {
+            name != "axis" && (given || name != "output_dtype")
+        } else {
+            false
+        }
+    }
+
+    /// True if the normal form of a call's attributes has this one, whether it is written or not.
+    pub fn fills_attribute(&self, name: &str) -> bool {
+        let is = |normal: Canonical| self.canonical.is_some_and(|own| std::ptr::fn_addr_eq(own, normal));
+        (is(normal::quantize) || is(normal::dequantize)) && name == "output_dtype"
+    }
+
+    /// True if the attributes of both operators have the same normal form.
+    pub fn has_normal_form_of(&self, other: &OpDef) -> bool {
+        matches!((self.canonical, other.canonical), (Some(own), Some(other)) if std::ptr::fn_addr_eq(own, other))
+    }
 }
 
 /// `work = …`: the number of operations of a call.

@@ -35,6 +35,12 @@ pub(crate) fn combinations(pattern: &Pattern) -> Option<Vec<Vec<Option<usize>>>>
     Some(out)
 }
 
+/// The vertices that are part of a match with that choice of alternatives.
+pub(crate) fn reached(pattern: &Pattern, choice: &[Option<usize>]) -> Vec<bool> {
+    let all = (0..pattern.len()).map(|i| is_reached(pattern, choice, PatternId(i as u32)));
+    all.collect()
+}
+
 /// True if a vertex is part of matches with that choice; alternatives without a choice are not followed.
 pub(crate) fn is_reached(pattern: &Pattern, choice: &[Option<usize>], wanted: PatternId) -> bool {
     let mut seen = vec![false; pattern.len()];

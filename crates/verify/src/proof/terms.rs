@@ -10,24 +10,31 @@
 //! which keep the order of elements.
 
 mod expr;
+mod laws;
+mod lists;
+mod numbers;
 mod parts;
 mod read;
+mod rebuild;
 mod spread;
 #[cfg(test)]
 mod tests;
+mod variables;
 
 use std::rc::Rc;
 
 use self::read::Reader;
-use self::spread::{Known, Spread};
+use self::spread::{Facts, Spread};
+use self::variables::Known;
 use super::Coverage;
 use super::certificate::Trail;
 use super::ledger::{Covers, Ledger};
 use crate::instance::combine::combinations;
 use tautomer_op::{
-    AttrDef, AttrKind, AttrValue, CostRule, Formula, Made, OpDef, OpTraits, ShapeRule, known, lookup, table,
+    AttrDef, AttrKind, AttrValue, CostRule, Formula, Made, OpDef, OpTraits, OperandKind, ShapeRule, known, lookup,
+    table,
 };
-use tautomer_rule::{Class, Rule};
+use tautomer_rule::Rule;
 
 /// Limit on the vertices of a term, each counted as often as it is used.
 const SIZE: usize = 20_000;
@@ -78,6 +85,14 @@ enum Function {
     /// A literal of the source, which matches constants of any shape, or a value that it leaves open: the vertex with
     /// this number, which is equal only to itself.
     Literal(u32),
+    /// A sum of its operands, each with a factor, and a constant.
+    Sum(Vec<i64>, i64),
+    /// True if an integer is 0.
+    IsZero,
+    /// True if an integer is above 0.
+    IsPositive,
+    /// A list of the first operand, as often as the second says.
+    Repeat,
     /// A part of several values.
     Part(u32),
     /// A field: `x.rank`.
@@ -143,6 +158,10 @@ struct Called {
     takes: bool,
     /// Two operands in any order, and any number of them in any grouping, over the real numbers.
     unordered: bool,
+    /// Its result has the shape to which its operands are broadcast, if it is elementwise.
+    broadcasts: bool,
+    /// It looks at the shape of its operand alone.
+    extents: bool,
 }
 
 impl Called {
@@ -158,6 +177,8 @@ impl Called {
                 def.law(),
                 Formula::Function(tautomer_op::Function::Sum | tautomer_op::Function::Product)
             ) && def.traits.contains(OpTraits::COMMUTATIVE),
+            broadcasts: does_broadcast(def),
+            extents: looks_at_shape(def),
         }
     }
 
@@ -170,8 +191,20 @@ impl Called {
             joins: choices.iter().all(|def| def.shapes == ShapeRule::Concat),
             takes: choices.iter().all(|def| takes_first(def)),
             unordered: false,
+            broadcasts: choices.iter().all(|def| does_broadcast(def)),
+            extents: choices.iter().all(|def| looks_at_shape(def)),
         }
     }
+}
+
+/// True for elementwise operators, but not for one that looks at the element type of an operand alone.
+fn does_broadcast(def: &OpDef) -> bool {
+    let converts = def.law() == Formula::Function(tautomer_op::Function::Conversion);
+    is_elementwise(def) && !(converts && def.operands.len() > 1)
+}
+
+fn looks_at_shape(def: &OpDef) -> bool {
+    matches!(def.law(), Formula::Made(Made::Extents | Made::Count))
 }
 
 fn is_elementwise(def: &OpDef) -> bool {
@@ -206,7 +239,7 @@ fn is_view(def: &OpDef) -> bool {
 
 /// True for the operator whose result is its operand.
 fn is_identity(def: &OpDef) -> bool {
-    def.law() == Formula::Function(tautomer_op::Function::Same) && def.traits.contains(OpTraits::ELEMENTWISE)
+    def.law() == Formula::Function(tautomer_op::Function::Same)
 }
 
 /// For an operator whose result has the shape and the element type of its operand and one number everywhere: the
@@ -228,6 +261,48 @@ fn filled_like(def: &'static OpDef) -> Option<&'static OpDef> {
         names == ["shape", "dtype"] && other.operands.is_empty()
     };
     table().find(|other| other.law() == written && has_both(other))
+}
+
+/// The attributes of a call as they were before another operator with the same normal form passed them on: a normal form
+/// stays as it is when it is made again, for the same operands.
+fn before_normal_form(def: &OpDef, operands: &[Rc<Term>], attrs: &[Rc<Term>]) -> Option<Vec<Rc<Term>>> {
+    let (head, parts) = attrs.iter().find_map(|attr| match &**attr {
+        Term::Function(Function::Attribute(head, _), parts) => Some((head, parts)),
+        _ => None,
+    })?;
+    let other = head.in_table().filter(|other| other.has_normal_form_of(def))?;
+    let (inside, given) = parts.split_at(parts.len().checked_sub(other.attrs.len())?);
+    if operands.is_empty() || inside.get(..operands.len()) != Some(operands) {
+        return None;
+    }
+    let of = |declared: &AttrDef, attr: &Rc<Term>| {
+        let own = other.attr_index(declared.name).map(|i| given[i].clone());
+        match &**attr {
+            Term::Function(Function::Attribute(own_head, name), own_parts)
+                if own_head == head && *name == declared.name && own_parts == parts =>
+            {
+                own
+            }
+            _ => own.or_else(|| Some(parts::preset(declared))).filter(|own| own == attr),
+        }
+    };
+    def.attrs
+        .iter()
+        .zip(attrs)
+        .map(|(declared, attr)| of(declared, attr))
+        .collect()
+}
+
+/// For an operator that adds or multiplies any number of values from left to right: the one for two.
+fn of_two(def: &'static OpDef) -> Option<&'static OpDef> {
+    use tautomer_op::Function::{Product, Sum};
+    let is_any_number = matches!(def.operands, [all] if all.kind == OperandKind::Variadic) && def.attrs.is_empty();
+    if !is_any_number || !matches!(def.law(), Formula::Function(Sum | Product)) {
+        return None;
+    }
+    table().find(|other| {
+        other.law() == def.law() && other.operands.len() == 2 && other.traits.contains(OpTraits::COMMUTATIVE)
+    })
 }
 
 impl Term {
@@ -256,48 +331,68 @@ struct Maker {
     real: bool,
     /// The operators that terms call.
     called: Vec<Called>,
+    /// What the rule says about its variables.
+    known: Known,
+    /// The variables of the comprehensions around the expression that are integers.
+    integers_of_loops: Vec<usize>,
 }
 
 impl Maker {
-    fn known(&self, head: &Head) -> Option<&Called> {
+    fn called(&self, head: &Head) -> Option<&Called> {
         self.called.iter().find(|called| called.head == *head)
+    }
+
+    fn add(&mut self, called: Called) {
+        if self.called(&called.head).is_none() {
+            self.called.push(called);
+        }
+    }
+
+    /// What the source binds to a name or an attribute.
+    fn bound(&self, key: Key) -> Rc<Term> {
+        let own = Term::Bound(key);
+        self.known.equal.get(&own).cloned().unwrap_or_else(|| Rc::new(own))
     }
 
     /// The normal form of a call; `None` if it is too large.
     fn call(&mut self, called: Called, operands: Vec<Rc<Term>>, attrs: Vec<Rc<Term>>) -> Option<Rc<Term>> {
-        if self.known(&called.head).is_none() {
-            self.called.push(called.clone());
-        }
+        self.add(called.clone());
         let mut operands = operands;
         while operands.last().is_some_and(|last| **last == Term::Absent) {
             operands.pop();
+        }
+        let mut attrs = attrs;
+        if let Some(def) = called.head.in_table()
+            && let Some(given) = before_normal_form(def, &operands, &attrs)
+        {
+            attrs = given;
         }
         if let (true, [one]) = (called.head.in_table().is_some_and(is_identity), operands.as_slice()) {
             return Some(one.clone());
         }
         // Equal numbers like a value are these numbers with its shape and its element type.
         if let ([one], Some(made)) = (operands.as_slice(), called.head.in_table().and_then(filled_like)) {
-            let field = |attr: &AttrDef| parts::function(Function::Field(attr.name.to_owned()), vec![one.clone()]);
-            let attrs = made.attrs.iter().map(field).collect();
-            return self.call(Called::operator(made), Vec::new(), attrs);
+            let field = |attr: &AttrDef| self.field(attr.name, one);
+            let attrs: Option<Vec<Rc<Term>>> = made.attrs.iter().map(field).collect();
+            return self.call(Called::operator(made), Vec::new(), attrs?);
         }
-        // A function of each element may be applied before the elements are moved.
-        if let ([one], true) = (operands.as_slice(), called.elementwise)
-            && let Term::Call(head, inside, places) = &**one
-            && let Some(moving) = self.known(head).filter(|c| c.moves).cloned()
+        if let Some(def) = called.head.in_table() {
+            attrs = self.with_axes_at_front(def, &operands, attrs);
+        }
+        if called.elementwise {
+            operands = laws::with_reals(&called, operands);
+        }
+        if let Some(done) = self.by_law(&called, &operands, &attrs) {
+            return Some(done);
+        }
+        // The sum of two values in the operator for any number of them.
+        if let (Some(def), 2) = (called.head.in_table().filter(|_| !called.unordered), operands.len())
+            && let Some(two) = of_two(def)
         {
-            // Only `concat` has several operands whose elements it moves.
-            let joins = moving
-                .head
-                .in_table()
-                .is_some_and(|def| def.shapes == ShapeRule::Concat);
-            if joins || inside.len() == 1 {
-                let applied: Option<Vec<Rc<Term>>> = inside
-                    .iter()
-                    .map(|operand| self.call(called.clone(), vec![operand.clone()], attrs.clone()))
-                    .collect();
-                return self.call(moving, applied?, places.clone());
-            }
+            return self.call(Called::operator(two), operands, Vec::new());
+        }
+        if !self.real && called.unordered && operands.len() == 2 {
+            operands.sort();
         }
         if self.real && called.unordered && operands.len() == 2 {
             let mut all: Vec<Rc<Term>> = Vec::new();
@@ -352,23 +447,22 @@ fn without_kept_axes(term: &Term) -> Term {
 ///
 /// A rule with alternatives has a pair of terms for each combination of them.
 ///
-/// Outputs may differ by views and by what is broadcast only if `same_types`: at all instances that were tried, the sides have one type.
-/// Otherwise an engine that does not know the dimensions might replace one by the other where their types differ.
+/// Outputs may differ by views and by what is broadcast only if `same_types`: at all instances that were tried, the sides
+/// have one type. Otherwise an engine that does not know the dimensions might replace one by the other where their types
+/// differ.
 pub(super) fn prove(rule: &Rule, same_types: bool) -> Option<Coverage> {
-    let known = Known::of(rule);
-    for chosen in combinations(&rule.source)? {
-        let maker = Maker {
-            real: matches!(rule.class, Class::Real | Class::Approx(_)),
-            called: Vec::new(),
-        };
-        let (source, target, mut maker) = Reader::sides(rule, maker, chosen)?;
+    let facts = Facts::of(rule);
+    // All alternatives of the source have to be the target.
+    let choices = combinations(&rule.source)?;
+    for choice in &choices {
+        let (source, target, mut maker) = Reader::sides(rule, choice)?;
         if source.len() != target.len() {
             return None;
         }
         for (a, b) in source.iter().zip(&target) {
             let mut spread = Spread {
                 maker: &mut maker,
-                known: &known,
+                facts: &facts,
             };
             if a != b && !(same_types && (has_same_elements(a, b) || spread.are_alike(a, b))) {
                 return None;
@@ -380,8 +474,8 @@ pub(super) fn prove(rule: &Rule, same_types: bool) -> Option<Coverage> {
         ledger.add(what, Covers::Symbolic);
     }
     Some(Coverage {
-        forms: 1,
-        cases: 1,
+        forms: choices.len(),
+        cases: choices.len(),
         any_rank: true,
         rounded: false,
         ranks: (0, 0),

@@ -4,11 +4,10 @@ use std::rc::Rc;
 
 use super::parts::{boolean, function, has_call, list, part, preset, typed, value, written};
 use super::read::{Names, Reader};
-use super::{Function, Key, Term};
+use super::{Function, Key, Maker, Term};
 use tautomer_graph::term::{Reads, TermFunction, term_function};
 use tautomer_lang::ast::{Attrs, BinaryOp, Block, ExprId, ExprKind, LetNames, UnaryOp};
 use tautomer_op::{AttrValue, Default as Preset, lookup};
-use tautomer_tensor::Dim;
 
 /// Limit on the depth of bodies within bodies and of expressions.
 pub(super) const DEPTH: usize = 200;
@@ -65,69 +64,94 @@ impl Reader<'_> {
                 None if &**name == "none" => Rc::new(Term::Absent),
                 None => value(AttrValue::DType(name.parse().ok()?)),
             },
-            ExprKind::List(items) => list(self.exprs(items, names)?),
+            ExprKind::List(items) => match items.as_slice() {
+                // A comprehension makes the entries of the list around it.
+                [one] if matches!(ast.kind(*one), ExprKind::Comprehension { .. }) => self.expr(*one, names)?,
+                _ => {
+                    self.in_numbers += 1;
+                    let items = self.exprs(items, names);
+                    self.in_numbers -= 1;
+                    list(items?)
+                }
+            },
             ExprKind::Tuple(items) => Rc::new(Term::Tuple(self.exprs(items, names)?)),
             ExprKind::Project { base, index } => part(&self.expr(*base, names)?, *index)?,
             ExprKind::Field { base, name } => {
-                let base = self.expr(*base, names)?;
-                function(Function::Field(name.as_str().to_owned()), vec![base])
+                let in_numbers = std::mem::take(&mut self.in_numbers);
+                let base = self.expr(*base, names);
+                self.in_numbers = in_numbers;
+                let base = base?;
+                self.maker.field(name.as_str(), &base)?
             }
             ExprKind::Index { base, index } => {
-                let (base, index) = (self.expr(*base, names)?, self.expr(*index, names)?);
-                match (&*base, &*index) {
-                    (Term::Function(Function::List, items), Term::Value(AttrValue::Int(Dim::Const(i)))) => {
-                        items.get(usize::try_from(*i).ok()?)?.clone()
-                    }
-                    _ => function(Function::Element, vec![base, index]),
-                }
+                let base = self.expr(*base, names)?;
+                let index = self.number(*index, names)?;
+                self.maker.element(base, index)?
             }
             ExprKind::Slice { base, start, end } => {
                 let base = self.expr(*base, names)?;
                 let start = self.optional(*start, names)?;
                 let end = self.optional(*end, names)?;
-                function(Function::Slice, vec![base, start, end])
+                self.maker.slice(base, start, end)
             }
             ExprKind::Range { start, end } => {
                 let start = self.optional(*start, names)?;
                 let end = self.optional(*end, names)?;
-                function(Function::Range, vec![start, end])
+                self.maker.range(start, end)
             }
             ExprKind::Unary { op, operand } => {
                 let operand = self.expr(*operand, names)?;
                 match (op, &*operand) {
                     (UnaryOp::Not, Term::Value(AttrValue::Bool(b))) => boolean(!b),
-                    _ => self.apply(lookup(op.operator())?, vec![operand], Vec::new(), false)?,
+                    _ => self.apply(lookup(op.operator())?, vec![operand], Vec::new(), None)?,
                 }
             }
             ExprKind::Binary { op, lhs, rhs } => {
-                let (lhs, rhs) = (self.expr(*lhs, names)?, self.expr(*rhs, names)?);
+                let lhs = self.expr(*lhs, names)?;
+                let is_skipped = usize::from(matches!(op, BinaryOp::And | BinaryOp::Or));
+                self.in_branches += is_skipped;
+                let rhs = self.expr(*rhs, names);
+                self.in_branches -= is_skipped;
+                let rhs = rhs?;
                 self.binary(*op, lhs, rhs)?
             }
             ExprKind::When { cond, then, otherwise } => {
-                let cond = self.expr(*cond, names)?;
+                let cond = self.number(*cond, names)?;
                 match &*cond {
                     Term::Value(AttrValue::Bool(true)) => self.block(then, names)?,
                     Term::Value(AttrValue::Bool(false)) => self.block(otherwise, names)?,
                     _ => {
-                        let (then, otherwise) = (self.block(then, names)?, self.block(otherwise, names)?);
-                        if then == otherwise {
-                            then
-                        } else {
-                            function(Function::When, vec![cond, then, otherwise])
-                        }
+                        self.in_branches += 1;
+                        let (then, otherwise) = (self.block(then, names), self.block(otherwise, names));
+                        self.in_branches -= 1;
+                        let (then, otherwise) = (then?, otherwise?);
+                        self.maker.when(cond, then, otherwise)
                     }
                 }
             }
             ExprKind::Comprehension { body, var, iter, cond } => {
-                let iter = self.expr(*iter, names)?;
+                let iter = self.number(*iter, names)?;
                 names.locals += 1;
-                let local = Rc::new(Term::Local(names.locals));
-                names.values.push((var.as_str().to_owned(), local));
-                let body = self.expr(*body, names);
+                let local = names.locals;
+                let is_integer = self.maker.has_integers(&iter);
+                if is_integer {
+                    self.maker.integers_of_loops.push(local);
+                }
+                names
+                    .values
+                    .push((var.as_str().to_owned(), Rc::new(Term::Local(local))));
+                // The list may be empty.
+                self.in_branches += 1;
+                let body = self.number(*body, names);
                 let cond = self.optional(*cond, names);
+                self.in_branches -= 1;
                 names.values.pop();
                 names.locals -= 1;
-                function(Function::For, vec![body?, iter, cond?])
+                let out = self.maker.comprehension(body?, local, iter, cond?);
+                if is_integer {
+                    self.maker.integers_of_loops.pop();
+                }
+                out?
             }
             ExprKind::Call {
                 callee,
@@ -135,7 +159,12 @@ impl Reader<'_> {
                 args,
                 attrs,
             } => {
-                let operands = self.exprs(args, names)?;
+                let is_operator = self.in_numbers == 0 && lookup(callee.as_str()).is_some();
+                let is_number = !is_operator && term_function(callee.as_str()).is_some();
+                self.in_numbers += usize::from(is_number);
+                let operands = self.exprs(args, names);
+                self.in_numbers -= usize::from(is_number);
+                let operands = operands?;
                 self.call(callee.as_str(), *quoted, operands, attrs.as_deref(), names)?
             }
             ExprKind::Positional(_) | ExprKind::Wildcard | ExprKind::If { .. } => return None,
@@ -144,9 +173,17 @@ impl Reader<'_> {
 
     fn optional(&mut self, id: Option<ExprId>, names: &mut Names<'_>) -> Option<Rc<Term>> {
         match id {
-            Some(id) => self.expr(id, names),
+            Some(id) => self.number(id, names),
             None => Some(Rc::new(Term::Absent)),
         }
+    }
+
+    /// The value of an expression that is no tensor.
+    fn number(&mut self, id: ExprId, names: &mut Names<'_>) -> Option<Rc<Term>> {
+        self.in_numbers += 1;
+        let out = self.expr(id, names);
+        self.in_numbers -= 1;
+        out
     }
 
     fn binary(&mut self, op: BinaryOp, lhs: Rc<Term>, rhs: Rc<Term>) -> Option<Rc<Term>> {
@@ -155,7 +192,17 @@ impl Reader<'_> {
             _ => None,
         };
         // Words and booleans that are written are equal if they are written alike.
-        let word = |term: &Rc<Term>| matches!(&**term, Term::Value(AttrValue::Bool(_) | AttrValue::Str(_)));
+        let word = |term: &Rc<Term>| {
+            matches!(
+                &**term,
+                Term::Value(AttrValue::Bool(_) | AttrValue::Str(_) | AttrValue::DType(_))
+            )
+        };
+        let literal = |term: &Rc<Term>| match &**term {
+            Term::Value(AttrValue::Int(d)) => d.as_const().map(|n| n as f64),
+            Term::Value(AttrValue::Float(v)) => Some(v.0),
+            _ => None,
+        };
         match op {
             BinaryOp::And | BinaryOp::Or => match (known(&lhs), known(&rhs)) {
                 (Some(a), Some(b)) => return Some(boolean(if op == BinaryOp::And { a && b } else { a || b })),
@@ -163,17 +210,34 @@ impl Reader<'_> {
                 (Some(a), None) if a == (op == BinaryOp::Or) => return Some(boolean(a)),
                 _ => {}
             },
+            BinaryOp::Eq if literal(&lhs).is_some() && literal(&rhs).is_some() => {
+                return Some(boolean(literal(&lhs) == literal(&rhs)));
+            }
             BinaryOp::Eq if word(&lhs) && word(&rhs) => return Some(boolean(lhs == rhs)),
             BinaryOp::Ne if word(&lhs) && word(&rhs) => return Some(boolean(lhs != rhs)),
             _ => {}
         }
+        // Numbers alone may be those of a tensor, whose element type decides what their sum is.
+        let is_sum = self.in_numbers > 0 || literal(&lhs).is_none() || literal(&rhs).is_none();
+        if self.maker.is_integer(&lhs) && self.maker.is_integer(&rhs) && is_sum {
+            let found = match op {
+                BinaryOp::Add => self.maker.plus(&lhs, &rhs, 1),
+                BinaryOp::Sub => self.maker.plus(&lhs, &rhs, -1),
+                BinaryOp::Mul => self.maker.times(&lhs, &rhs),
+                _ => Maker::compared(op).and_then(|op| self.maker.comparison(op, &lhs, &rhs)),
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
         match op {
-            BinaryOp::Concat => Some(function(Function::Concat, vec![lhs, rhs])),
+            BinaryOp::And if self.in_numbers > 0 => self.maker.both(lhs, rhs),
+            BinaryOp::Concat => Some(self.maker.concat(&lhs, &rhs)),
             BinaryOp::In => Some(function(Function::In, vec![lhs, rhs])),
             BinaryOp::Ne => Some(function(Function::NotEqual, vec![lhs, rhs])),
             // Which operator these stand for depends on element types.
             BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => None,
-            _ => self.apply(lookup(op.operator()?)?, vec![lhs, rhs], Vec::new(), false),
+            _ => self.apply(lookup(op.operator()?)?, vec![lhs, rhs], Vec::new(), None),
         }
     }
 
@@ -191,7 +255,8 @@ impl Reader<'_> {
                 Term::Absent => Some(boolean(false)),
                 Term::Value(_) | Term::Call(..) => Some(boolean(true)),
                 Term::Function(Function::List, _) => Some(boolean(true)),
-                // A variable matches an operand that is left out as well.
+                Term::Variable(i) if self.maker.known.is_given(*i) => Some(boolean(true)),
+                // A variable may match an operand that is left out.
                 _ => Some(function(Function::Given, operands)),
             };
         }
@@ -211,7 +276,8 @@ impl Reader<'_> {
             return self.apply_variable(i, operands, Rc::new(Term::Bound(attrs)));
         }
         let def = match (names.declared)(name) {
-            None if !quoted => lookup(name),
+            // In an attribute, `range` and `max` are functions of numbers.
+            None if !quoted && (self.in_numbers == 0 || term_function(name).is_none()) => lookup(name),
             found => found,
         };
         let Some(def) = def else {
@@ -219,7 +285,15 @@ impl Reader<'_> {
             let looks = |f: &TermFunction| f.reads == Reads::Elements || f.name == "is_static";
             let f = term_function(name).filter(|_| given.is_none())?;
             let hidden = looks(f) && operands.iter().any(|operand| has_call(operand));
-            return (!hidden).then(|| function(Function::Named(f.name), operands));
+            if hidden {
+                return None;
+            }
+            return Some(match (f.name, operands.as_slice()) {
+                ("len", [list]) => self.maker.len(list.clone()),
+                ("range", [to]) => self.maker.range(Rc::new(Term::Absent), to.clone()),
+                ("range", [from, to]) => self.maker.range(from.clone(), to.clone()),
+                _ => function(Function::Named(f.name), operands),
+            });
         };
         let entries = given.map_or(&[][..], |g| &g.entries);
         if entries
@@ -241,7 +315,7 @@ impl Reader<'_> {
             let key = rest.map(|rest| Key::OfRest(rest.as_str().to_owned(), declared.name));
             let inherited = key.filter(|key| self.bound.iter().any(|own| own.key == *key));
             let term = match (entry, inherited) {
-                (Some(entry), _) => written(declared, self.expr(entry.value, names)?),
+                (Some(entry), _) => written(declared, self.number(entry.value, names)?),
                 (None, Some(key)) => Rc::new(Term::Bound(key)),
                 (None, None) => preset(declared),
             };
@@ -251,6 +325,6 @@ impl Reader<'_> {
             }
             attrs.push(if *term == Term::Absent { preset(declared) } else { term });
         }
-        self.apply(def, operands, attrs, false)
+        self.apply(def, operands, attrs, None)
     }
 }

@@ -4,12 +4,13 @@ use std::rc::Rc;
 
 use super::expr::DEPTH;
 use super::parts::{function, is_axes, is_function, list, part, preset, value, written};
+use super::variables::Known;
 use super::{Called, Function, Key, Maker, Term};
-use crate::instance::combine::is_reached;
+use crate::instance::combine::reached;
 use tautomer_graph::composite_function;
-use tautomer_lang::ast::Ast;
+use tautomer_lang::ast::{Ast, DimExpr, Dims, ExprKind, TypeKind};
 use tautomer_op::{AttrDef, AttrKind, AttrValue, Default as Preset, OpDef, OperandKind};
-use tautomer_rule::{AttrPattern, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule};
+use tautomer_rule::{AttrPattern, Class, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule};
 use tautomer_tensor::Dim;
 
 /// Attributes of the source that one name is bound to, or one attribute of a rest.
@@ -29,12 +30,16 @@ type Outputs = Vec<Rc<Term>>;
 /// Reads both sides of a rule.
 pub(super) struct Reader<'a> {
     pub(super) rule: &'a Rule,
+    /// The alternative at each vertex that has some, if the vertex is part of the match.
+    choice: &'a [Option<usize>],
     pub(super) maker: Maker,
     /// The attributes that the source binds, by name, or by rest and attribute.
     pub(super) bound: Vec<Bound>,
     pub(super) depth: usize,
-    /// The alternative at each vertex that has some.
-    chosen: Vec<Option<usize>>,
+    /// The number of expressions around this one that are numbers and lists, not tensors.
+    pub(super) in_numbers: usize,
+    /// The number of branches around this expression that may not be taken.
+    pub(super) in_branches: usize,
 }
 
 /// The names in an expression.
@@ -47,7 +52,16 @@ pub(super) struct Names<'a> {
     pub(super) locals: usize,
 }
 
-impl Names<'_> {
+impl<'a> Names<'a> {
+    fn of(rule: &'a Rule, declared: &'a dyn Fn(&str) -> Option<&'static OpDef>) -> Names<'a> {
+        Names {
+            ast: &rule.ast,
+            values: Vec::new(),
+            declared,
+            locals: 0,
+        }
+    }
+
     pub(super) fn get(&self, name: &str) -> Option<Rc<Term>> {
         let found = self.values.iter().rev().find(|(own, _)| own == name);
         found.map(|(_, value)| value.clone())
@@ -56,25 +70,48 @@ impl Names<'_> {
 
 impl<'a> Reader<'a> {
     /// Both sides; `None` if something about them is not read here.
-    pub(super) fn sides(rule: &'a Rule, maker: Maker, chosen: Vec<Option<usize>>) -> Option<(Outputs, Outputs, Maker)> {
+    pub(super) fn sides(rule: &'a Rule, choice: &'a [Option<usize>]) -> Option<(Outputs, Outputs, Maker)> {
         if !rule.source.families.is_empty() || rule.variables.iter().any(|v| v.indexed) {
             return None;
         }
-        let mut reader = Reader {
+        // Terms are simplified by the conditions, which are terms themselves.
+        let known = Reader::new(rule, choice, Known::default()).known()?;
+        Reader::new(rule, choice, known).both()
+    }
+
+    fn new(rule: &'a Rule, choice: &'a [Option<usize>], known: Known) -> Reader<'a> {
+        Reader {
             rule,
-            maker,
+            choice,
+            maker: Maker {
+                real: matches!(rule.class, Class::Real | Class::Approx(_)),
+                called: Vec::new(),
+                known,
+                integers_of_loops: Vec::new(),
+            },
             bound: Vec::new(),
             depth: 0,
-            chosen,
-        };
+            in_numbers: 0,
+            in_branches: 0,
+        }
+    }
+
+    /// The facts that the source and the conditions state.
+    fn known(mut self) -> Option<Known> {
+        let rule = self.rule;
         let declared = |name: &str| rule.scope.declared(name);
-        let mut names = Names {
-            ast: &rule.ast,
-            values: Vec::new(),
-            declared: &declared,
-            locals: 0,
-        };
-        let vertices = reader.source(&mut names)?;
+        let mut names = Names::of(rule, &declared);
+        self.source(&mut names)?;
+        self.learn(&mut names);
+        self.block(&rule.target, &mut names)?;
+        Some(self.maker.known)
+    }
+
+    fn both(mut self) -> Option<(Outputs, Outputs, Maker)> {
+        let rule = self.rule;
+        let declared = |name: &str| rule.scope.declared(name);
+        let mut names = Names::of(rule, &declared);
+        let vertices = self.source(&mut names)?;
         let outputs: Option<Vec<Rc<Term>>> = rule
             .source
             .outputs
@@ -85,27 +122,48 @@ impl<'a> Reader<'a> {
             })
             .collect();
         let source = outputs?;
-        let target = reader.block(&rule.target, &mut names)?;
+        let target = self.block(&rule.target, &mut names)?;
         let target = match (&*target, source.len()) {
             (_, 1) => vec![target],
             (Term::Tuple(parts), n) if parts.len() == n => parts.clone(),
             _ => return None,
         };
-        Some((source, target, reader.maker))
+        Some((source, target, self.maker))
     }
 
     /// Reads the source, and binds its names; returns its vertices.
     fn source(&mut self, names: &mut Names<'_>) -> Option<Vec<Option<Rc<Term>>>> {
         let rule = self.rule;
-        let chosen = self.chosen.clone();
-        let is_part = |at: PatternId| is_reached(&rule.source, &chosen, at);
         for (i, variable) in rule.variables.iter().enumerate() {
             names
                 .values
                 .push((variable.name.to_string(), Rc::new(Term::Variable(i))));
         }
+        let reached = reached(&rule.source, self.choice);
+        let is_reached = |at: PatternId| reached.get(at.0 as usize).copied().unwrap_or(false);
+        // Dimensions that types name.
+        for (i, variable) in rule.variables.iter().enumerate() {
+            let Some(TypeKind::Tensor {
+                dims: Dims::List(list), ..
+            }) = variable.ty.as_ref().map(|ty| &ty.kind)
+            else {
+                continue;
+            };
+            for (axis, dim) in list.iter().enumerate() {
+                if let DimExpr::Expr(dim) = dim
+                    && let ExprKind::Name(name) = rule.ast.kind(*dim)
+                    && names.get(name).is_none()
+                {
+                    let shape = function(Function::Field("shape".to_owned()), vec![Rc::new(Term::Variable(i))]);
+                    let axis = value(AttrValue::int(i64::try_from(axis).ok()?));
+                    names
+                        .values
+                        .push((name.to_string(), function(Function::Element, vec![shape, axis])));
+                }
+            }
+        }
         // Attributes first: an expression may use a name that stands elsewhere.
-        for (at, node) in rule.source.nodes().filter(|(at, _)| is_part(*at)) {
+        for (at, node) in rule.source.nodes().filter(|(at, _)| is_reached(*at)) {
             match node {
                 PatternNode::Call { def, attrs, .. } => {
                     for (declared, pattern) in def.attrs.iter().zip(attrs) {
@@ -123,7 +181,7 @@ impl<'a> Reader<'a> {
         }
         let mut out: Vec<Option<Rc<Term>>> = Vec::new();
         for (at, node) in rule.source.nodes() {
-            if !is_part(at) {
+            if !is_reached(at) {
                 out.push(None);
                 continue;
             }
@@ -136,13 +194,18 @@ impl<'a> Reader<'a> {
                 PatternNode::Absent => Rc::new(Term::Absent),
                 PatternNode::Call { def, operands, attrs } => {
                     let operands: Vec<Rc<Term>> = operands.iter().map(one).collect::<Option<_>>()?;
+                    let exact: Vec<bool> = def.attrs.iter().zip(attrs).map(|(d, p)| is_exact(def, d, p)).collect();
                     let attrs: Option<Vec<Rc<Term>>> = def
                         .attrs
                         .iter()
                         .zip(attrs)
                         .map(|(declared, pattern)| self.pattern(at, declared, pattern, names))
                         .collect();
-                    self.apply(def, operands, attrs?, true)?
+                    let attrs = attrs?;
+                    let mut known = std::mem::take(&mut self.maker.known);
+                    known.call(&self.maker, def, (&operands, &attrs), true);
+                    self.maker.known = known;
+                    self.apply(def, operands, attrs, Some(&exact))?
                 }
                 PatternNode::CallOf {
                     variable,
@@ -161,8 +224,8 @@ impl<'a> Reader<'a> {
                 PatternNode::Wildcard => function(Function::Literal(at.0), Vec::new()),
                 PatternNode::Literal(v) => function(Function::Literal(at.0), vec![value(AttrValue::float(*v))]),
                 PatternNode::AnyOf(items) => {
-                    let item = items.get((*chosen.get(at.0 as usize)?)?)?;
-                    out.get(item.0 as usize)?.clone()?
+                    let chosen = self.choice.get(at.0 as usize).copied().flatten()?;
+                    out.get(items.get(chosen)?.0 as usize)?.clone()?
                 }
                 PatternNode::Proj(..) => return None,
             };
@@ -184,7 +247,7 @@ impl<'a> Reader<'a> {
         pattern: &AttrPattern,
         names: &mut Names<'_>,
     ) {
-        let optional = declared.default == Preset::None;
+        let optional = declared.default == Preset::None && !def.fills_attribute(declared.name);
         let is_list = matches!(pattern, AttrPattern::List(_));
         let axis = matches!(declared.kind, AttrKind::Axis(_)) || is_list && is_axes(declared);
         let place = (def.name, declared.name);
@@ -201,24 +264,36 @@ impl<'a> Reader<'a> {
                 places: vec![place],
             }),
         };
+        let known = &mut self.maker.known;
+        let mut add = |key: Key, in_list: bool| {
+            known.bind(&key, declared.kind, in_list);
+            add(key);
+        };
         match pattern {
-            AttrPattern::Bind(name) => {
-                add(Key::Name(name.to_string()));
-                let term = Rc::new(Term::Bound(Key::Name(name.to_string())));
-                names.values.push((name.to_string(), term));
-            }
-            AttrPattern::Rest(rest) => add(Key::OfRest(rest.to_string(), declared.name)),
-            AttrPattern::Any => add(Key::Any(at.0, declared.name)),
-            AttrPattern::List(items) => {
-                for item in items {
-                    if let ListItem::Bind(name) = item {
-                        add(Key::Name(name.to_string()));
-                        let term = Rc::new(Term::Bound(Key::Name(name.to_string())));
-                        names.values.push((name.to_string(), term));
-                    }
+            AttrPattern::Bind(name) => add(Key::Name(name.to_string()), false),
+            AttrPattern::Rest(rest) => add(Key::OfRest(rest.to_string(), declared.name), false),
+            AttrPattern::Any => add(Key::Any(at.0, declared.name), false),
+            AttrPattern::List(items) => items.iter().for_each(|item| {
+                if let ListItem::Bind(name) = item {
+                    add(Key::Name(name.to_string()), true);
                 }
-            }
+            }),
             _ => {}
+        }
+        let bound: Vec<String> = match pattern {
+            AttrPattern::Bind(name) => vec![name.to_string()],
+            AttrPattern::List(items) => items
+                .iter()
+                .filter_map(|item| match item {
+                    ListItem::Bind(name) => Some(name.to_string()),
+                    _ => None,
+                })
+                .collect(),
+            _ => Vec::new(),
+        };
+        for name in bound {
+            let term = self.maker.bound(Key::Name(name.clone()));
+            names.values.push((name, term));
         }
     }
 
@@ -230,7 +305,7 @@ impl<'a> Reader<'a> {
         pattern: &AttrPattern,
         names: &mut Names<'_>,
     ) -> Option<Rc<Term>> {
-        let bound = |key: Key| Rc::new(Term::Bound(key));
+        let bound = |key: Key| self.maker.bound(key);
         Some(match pattern {
             AttrPattern::Value(v) => written(declared, value(v.clone())),
             AttrPattern::Default => preset(declared),
@@ -261,16 +336,23 @@ impl<'a> Reader<'a> {
         self.maker.call(Called::variable(i, choices), operands, vec![attrs])
     }
 
-    /// A call, or the body of the operator; a match has the attributes of a call of the source as inference leaves them.
+    /// A call, or the body of the operator. For a call of the source, `exact` says which attributes are as inference
+    /// leaves them.
     pub(super) fn apply(
         &mut self,
         def: &'static OpDef,
         operands: Vec<Rc<Term>>,
         attrs: Vec<Rc<Term>>,
-        matched: bool,
+        exact: Option<&[bool]>,
     ) -> Option<Rc<Term>> {
         if !is_function(def) {
             return None;
+        }
+        // Both sides have a type, or nothing is claimed.
+        if self.in_branches == 0 {
+            let mut known = std::mem::take(&mut self.maker.known);
+            known.call(&self.maker, def, (&operands, &attrs), false);
+            self.maker.known = known;
         }
         if def.composite_body().is_none() {
             return self.maker.call(Called::operator(def), operands, attrs);
@@ -280,6 +362,8 @@ impl<'a> Reader<'a> {
             return None;
         }
         let (program, body) = composite_function(def).ok()?;
+        let written = attrs.clone();
+        let attrs = self.maker.with_axes_at_front(def, &operands, attrs);
         let calls = def.declared.map_or(&[][..], |d| d.calls);
         let declared = |name: &str| calls.iter().copied().find(|def| def.name == name);
         let mut names = Names {
@@ -288,12 +372,15 @@ impl<'a> Reader<'a> {
             declared: &declared,
             locals: 0,
         };
-        for (declared, attr) in def.attrs.iter().zip(&attrs) {
+        for (i, (declared, attr)) in def.attrs.iter().enumerate().map(|(i, d)| (i, (d, &attrs[i]))) {
             // The operator may fill in or change an attribute before its body sees it: negative axes are counted from
             // the front. What it makes of it depends on all operands and attributes.
-            let attr = if matched && matches!(**attr, Term::Bound(_)) {
+            let is_counted = *attr != written[i];
+            let attr = if exact.is_some_and(|exact| exact[i]) {
                 attr.clone()
-            } else if def.canonical.is_some() || is_axes(declared) && !self.is_counted_from_front(def, declared, attr) {
+            } else if !def.keeps_attribute(declared.name, !self.may_be_absent(attr))
+                || is_axes(declared) && !is_counted && !self.is_counted_from_front(def, declared, attr)
+            {
                 let all = operands.iter().chain(&attrs).cloned().collect();
                 function(Function::Attribute(Called::operator(def).head, declared.name), all)
             } else {
@@ -308,7 +395,9 @@ impl<'a> Reader<'a> {
             let operand = operands.get(i).cloned().unwrap_or_else(|| Rc::new(Term::Absent));
             names.values.push((param.name.name.to_string(), operand));
         }
+        let in_numbers = std::mem::take(&mut self.in_numbers);
         let out = self.block(&body.body, &mut names);
+        self.in_numbers = in_numbers;
         self.depth -= 1;
         out
     }
@@ -329,9 +418,30 @@ impl<'a> Reader<'a> {
 
     pub(super) fn may_be_absent(&self, term: &Term) -> bool {
         match term {
+            Term::Absent => true,
             Term::Bound(key) => self.bound.iter().any(|own| own.key == *key && own.optional),
-            Term::Function(Function::When | Function::Element, _) => true,
+            Term::Function(Function::When, parts) => parts[1..].iter().any(|part| self.may_be_absent(part)),
+            Term::Function(Function::Element, _) => true,
             _ => false,
         }
+    }
+}
+
+/// True if a call that the pattern matches has the attribute exactly as the pattern says.
+fn is_exact(def: &OpDef, declared: &AttrDef, pattern: &AttrPattern) -> bool {
+    let at_front = |d: &Dim| d.as_const().is_none_or(|n| n >= 0);
+    match pattern {
+        AttrPattern::Bind(_) | AttrPattern::Rest(_) | AttrPattern::Any => true,
+        AttrPattern::Value(AttrValue::Int(d)) if is_axes(declared) => at_front(d),
+        AttrPattern::Value(AttrValue::Ints(list)) if is_axes(declared) => list.iter().all(at_front),
+        AttrPattern::Value(_) => true,
+        AttrPattern::List(items) => items.iter().all(|item| !matches!(item, ListItem::Int(n) if *n < 0)),
+        AttrPattern::Default => {
+            !is_axes(declared)
+                && declared.default != Preset::None
+                && (def.canonical.is_none()
+                    || matches!(declared.default, Preset::Bool(_) | Preset::Float(_) | Preset::Str(_)))
+        }
+        AttrPattern::Computed(_) | AttrPattern::BindEach(_) => false,
     }
 }

@@ -19,7 +19,7 @@ use tautomer_rule::Rule;
 
 /// What the conditions of a rule say about the shapes and the elements of its variables.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct Facts {
     /// Variables with at least one element, all of which are equal.
     uniform: Vec<usize>,
     /// Pairs of variables of one shape.
@@ -28,15 +28,15 @@ pub(super) struct Known {
     below: Vec<(usize, usize)>,
 }
 
-impl Known {
-    pub(super) fn of(rule: &Rule) -> Known {
+impl Facts {
+    pub(super) fn of(rule: &Rule) -> Facts {
         let ast = &rule.ast;
         let scope = Scope::of(rule);
         let variable = |id: ExprId, field: &str| {
             let is_own = |i: &usize| is_field(ast, id, &rule.variables[*i].name, field);
             (0..rule.variables.len()).find(is_own)
         };
-        let mut out = Known::default();
+        let mut out = Facts::default();
         let mut single: Vec<usize> = (0..rule.variables.len())
             .filter(|&i| scope.pinned(i) == Some(0))
             .collect();
@@ -113,7 +113,7 @@ fn is_exact(v: f64) -> bool {
 /// Terms of outputs without broadcasting.
 pub(super) struct Spread<'a> {
     pub(super) maker: &'a mut Maker,
-    pub(super) known: &'a Known,
+    pub(super) facts: &'a Facts,
 }
 
 impl Spread<'_> {
@@ -144,7 +144,7 @@ impl Spread<'_> {
     }
 
     fn call(&mut self, term: &Rc<Term>, head: &Head, operands: &[Rc<Term>], attrs: &[Rc<Term>]) -> Option<Rc<Term>> {
-        let Some(called) = self.maker.known(head).cloned() else {
+        let Some(called) = self.maker.called(head).cloned() else {
             return Some(term.clone());
         };
         if called.spreads {
@@ -263,7 +263,7 @@ impl Spread<'_> {
     fn moved(&mut self, called: &Called, operands: &[Rc<Term>], attrs: &[Rc<Term>]) -> Option<Option<Rc<Term>>> {
         let moving = operands.iter().find_map(|operand| match &**operand {
             Term::Call(head, inside, places) if inside.len() == 1 => {
-                let moving = self.maker.known(head).filter(|c| c.moves && !c.spreads)?;
+                let moving = self.maker.called(head).filter(|c| c.moves && !c.spreads)?;
                 Some((moving.clone(), inside[0].clone(), places.clone()))
             }
             _ => None,
@@ -278,12 +278,12 @@ impl Spread<'_> {
             inside.push(match &**operand {
                 Term::Call(head, inside, own) if *head == moving.head && *own == places => match inside.as_slice() {
                     [one] => match &**one {
-                        Term::Variable(i) if i == first || self.known.same.contains(&(*first, *i)) => one.clone(),
+                        Term::Variable(i) if i == first || self.facts.same.contains(&(*first, *i)) => one.clone(),
                         _ => return None,
                     },
                     _ => return None,
                 },
-                Term::Variable(i) if self.known.below.contains(&(*i, *first)) => operand.clone(),
+                Term::Variable(i) if self.facts.below.contains(&(*i, *first)) => operand.clone(),
                 _ => return None,
             });
         }
@@ -294,13 +294,13 @@ impl Spread<'_> {
     /// True if all elements of a value without broadcasting are equal.
     fn is_uniform(&self, term: &Term) -> bool {
         match term {
-            Term::Variable(i) => self.known.uniform.contains(i),
+            Term::Variable(i) => self.facts.uniform.contains(i),
             Term::Value(_) => true,
             Term::Function(Function::Typed | Function::Literal(_), _) => true,
             Term::Call(head, operands, _) => {
                 operands.is_empty() && head.in_table().is_some_and(is_filled)
                     || !operands.is_empty()
-                        && self.maker.known(head).is_some_and(|called| called.elementwise)
+                        && self.maker.called(head).is_some_and(|called| called.elementwise)
                         && operands.iter().all(|operand| self.is_uniform(operand))
             }
             _ => false,

@@ -1,0 +1,125 @@
+//! Terms with a part replaced, in normal form again.
+
+use std::rc::Rc;
+
+use super::numbers;
+use super::parts::{function, list};
+use super::{Function, Maker, Term};
+use tautomer_op::{AttrValue, Formula};
+
+impl Term {
+    /// True if a term is part of another one.
+    pub(super) fn mentions(&self, part: &Term) -> bool {
+        self == part
+            || match self {
+                Term::Tuple(parts) | Term::Function(_, parts) => parts.iter().any(|own| own.mentions(part)),
+                Term::Call(_, operands, attrs) => operands.iter().chain(attrs).any(|own| own.mentions(part)),
+                _ => false,
+            }
+    }
+}
+
+impl Maker {
+    /// The term with `wanted` in place of `part`; `None` if it is too large.
+    pub(super) fn replaced(&mut self, term: &Rc<Term>, part: &Term, wanted: &Rc<Term>) -> Option<Rc<Term>> {
+        if **term == *part {
+            return Some(wanted.clone());
+        }
+        if !term.mentions(part) {
+            return Some(term.clone());
+        }
+        let mut all = |parts: &[Rc<Term>]| -> Option<Vec<Rc<Term>>> {
+            parts.iter().map(|own| self.replaced(own, part, wanted)).collect()
+        };
+        match &**term {
+            Term::Tuple(parts) => Some(Rc::new(Term::Tuple(all(parts)?))),
+            Term::Function(f, parts) => {
+                let parts = all(parts)?;
+                self.function(f, parts)
+            }
+            Term::Call(head, operands, attrs) => {
+                let (operands, attrs) = (all(operands)?, all(attrs)?);
+                let called = self.called(head)?.clone();
+                self.call(called, operands, attrs)
+            }
+            _ => Some(term.clone()),
+        }
+    }
+
+    /// A function of its operands in normal form.
+    pub(super) fn function(&mut self, f: &Function, parts: Vec<Rc<Term>>) -> Option<Rc<Term>> {
+        Some(match (f, parts.as_slice()) {
+            (Function::List, _) => list(parts),
+            (Function::Field(name), [base]) => self.field(name, base)?,
+            (Function::Element, [base, index]) => self.element(base.clone(), index.clone())?,
+            (Function::Slice, [base, from, to]) => self.slice(base.clone(), from.clone(), to.clone()),
+            (Function::Range, [from, to]) => self.range(from.clone(), to.clone()),
+            (Function::Named("len"), [base]) => self.len(base.clone()),
+            (Function::Concat, [first, rest @ ..]) => {
+                let mut out = first.clone();
+                for part in rest {
+                    out = self.concat(&out, part);
+                }
+                out
+            }
+            (Function::Sum(factors, constant), _) => {
+                let mut out = numbers::Sum::constant(*constant);
+                for (part, factor) in parts.iter().zip(factors) {
+                    let part = self.sum(part).unwrap_or_else(|| numbers::Sum::atom(part.clone()));
+                    out = out.plus(&part, *factor)?;
+                }
+                out.term()
+            }
+            (Function::IsZero, [sum]) => {
+                let zero = super::parts::value(AttrValue::int(0));
+                self.comparison(numbers::Compared::Equal, sum, &zero)?
+            }
+            (Function::IsPositive, [sum]) => {
+                let zero = super::parts::value(AttrValue::int(0));
+                self.comparison(numbers::Compared::Greater, sum, &zero)?
+            }
+            (Function::Repeat, [entry, n]) => self.repeat(entry.clone(), n.clone()),
+            (Function::When, [cond, then, otherwise]) => self.when(cond.clone(), then.clone(), otherwise.clone()),
+            _ => function(f.clone(), parts),
+        })
+    }
+
+    /// `when cond { then } else { otherwise }`
+    pub(super) fn when(&mut self, cond: Rc<Term>, then: Rc<Term>, otherwise: Rc<Term>) -> Rc<Term> {
+        match &*cond {
+            Term::Value(AttrValue::Bool(true)) => return then,
+            Term::Value(AttrValue::Bool(false)) => return otherwise,
+            _ => {}
+        }
+        // One side may be the other where the condition holds.
+        if let Some((term, wanted)) = self.equation(&cond)
+            && let Some(there) = self.replaced(&then, &term, &wanted)
+            && self.replaced(&otherwise, &term, &wanted).as_ref() == Some(&there)
+        {
+            return otherwise;
+        }
+        if then == otherwise {
+            return then;
+        }
+        function(Function::When, vec![cond, then, otherwise])
+    }
+
+    /// A field of a value: `x.rank`.
+    pub(super) fn field(&mut self, name: &str, base: &Rc<Term>) -> Option<Rc<Term>> {
+        use tautomer_op::Function::{Difference, Product, Quotient, Sum};
+        if name == "rank" {
+            return Some(self.rank(base));
+        }
+        // Arithmetic has the element type of both operands; that of a written number is what the other one has.
+        if let (true, Term::Call(head, operands, _)) = (name == "dtype", &**base)
+            && let Some(Formula::Function(Difference | Product | Quotient | Sum)) = head.in_table().map(|def| def.law())
+            && let Some(first) = operands
+                .iter()
+                .find(|operand| matches!(***operand, Term::Variable(_) | Term::Call(..)))
+        {
+            return self.field(name, first);
+        }
+        let own = function(Function::Field(name.to_owned()), vec![base.clone()]);
+        Some(self.known.equal.get(&own).cloned().unwrap_or(own))
+    }
+}

@@ -1,0 +1,381 @@
+//! What the source and the conditions of a rule say about its variables: ranks, element types, and names that stand for
+//! a known value.
+//!
+//! All of it holds wherever the rule applies, so a term may be simplified by it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::numbers::Compared;
+use super::read::{Names, Reader};
+use super::{Function, Key, Maker, Term};
+use tautomer_lang::ast::{BinaryOp, Dims, ExprId, ExprKind, TypeKind};
+use tautomer_op::{AttrKind, AttrValue, AxisOf, Channel, Default as Preset, OpDef, OperandKind, ShapeRule};
+use tautomer_rule::Rule;
+use tautomer_tensor::Dim;
+
+/// The facts about a rule.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Known {
+    /// Names of integers, and of lists of integers.
+    pub(super) integers: BTreeSet<Key>,
+    pub(super) lists: BTreeSet<Key>,
+    /// Names of axes, with the rank of the value whose axes they are.
+    axes: BTreeMap<Key, Rc<Term>>,
+    /// The least and the largest rank of variables.
+    ranks: BTreeMap<usize, (i64, Option<i64>)>,
+    /// Variables that match no operand that is left out.
+    given: BTreeSet<usize>,
+    /// Shapes that broadcast to one of several others.
+    broadcasts: Vec<(Vec<Rc<Term>>, Rc<Term>)>,
+    /// What names and the element types of variables are.
+    pub(super) equal: BTreeMap<Rc<Term>, Rc<Term>>,
+}
+
+impl Known {
+    /// The bounds of an integer.
+    pub(super) fn bounds(&self, term: &Term) -> (Option<i64>, Option<i64>) {
+        match term {
+            Term::Function(Function::Field(name), parts) if name == "rank" => match &*parts[0] {
+                Term::Variable(i) => {
+                    let (low, high) = self.ranks.get(i).copied().unwrap_or((0, None));
+                    (Some(low), high)
+                }
+                _ => (Some(0), None),
+            },
+            Term::Function(Function::Field(name), _) if name == "size" => (Some(0), None),
+            Term::Function(Function::Named("len"), _) => (Some(0), None),
+            Term::Function(Function::Element, parts) if matches!(&*parts[0], Term::Function(Function::Field(name), _) if name == "shape") => {
+                (Some(0), None)
+            }
+            Term::Bound(key) if self.axes.contains_key(key) => (Some(0), None),
+            _ => (None, None),
+        }
+    }
+
+    /// The rank of the value of which a name is an axis.
+    pub(super) fn axis(&self, term: &Term) -> Option<&Rc<Term>> {
+        match term {
+            Term::Bound(key) => self.axes.get(key),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_given(&self, variable: usize) -> bool {
+        self.given.contains(&variable)
+    }
+
+    /// The rank of a variable, if it is known.
+    pub(super) fn rank(&self, variable: usize) -> Option<i64> {
+        let (low, high) = self.ranks.get(&variable)?;
+        high.filter(|high| high == low)
+    }
+
+    /// The shapes to one of which a shape broadcasts, for each condition about it.
+    pub(super) fn wholes(&self, part: &Rc<Term>) -> impl Iterator<Item = &[Rc<Term>]> {
+        let own = self.broadcasts.iter().filter(move |(_, own)| own == part);
+        own.map(|(wholes, _)| wholes.as_slice())
+    }
+
+    fn at_least(&mut self, variable: usize, n: i64) {
+        let own = self.ranks.entry(variable).or_insert((0, None));
+        own.0 = own.0.max(n);
+    }
+
+    fn at_most(&mut self, variable: usize, n: i64) {
+        let own = self.ranks.entry(variable).or_insert((0, None));
+        own.1 = Some(own.1.map_or(n, |own| own.min(n)));
+    }
+
+    fn has_rank(&mut self, term: &Term, n: usize) {
+        if let (Term::Variable(i), Ok(n)) = (term, i64::try_from(n)) {
+            self.at_least(*i, n);
+            self.at_most(*i, n);
+        }
+    }
+
+    /// Adds the kind of an attribute that the source binds.
+    pub(super) fn bind(&mut self, key: &Key, kind: AttrKind, in_list: bool) {
+        match kind {
+            AttrKind::Ints | AttrKind::Axes(_) if in_list => _ = self.integers.insert(key.clone()),
+            AttrKind::Int | AttrKind::Axis(_) => _ = self.integers.insert(key.clone()),
+            AttrKind::Ints | AttrKind::Axes(_) => _ = self.lists.insert(key.clone()),
+            _ => {}
+        }
+    }
+
+    /// Adds what a call asks of its operands; if it is one of the pattern, `matched`, its axes are counted from the
+    /// front.
+    pub(super) fn call(
+        &mut self,
+        maker: &Maker,
+        def: &OpDef,
+        (operands, attrs): (&[Rc<Term>], &[Rc<Term>]),
+        matched: bool,
+    ) {
+        for (i, operand) in operands.iter().enumerate() {
+            let Some(declared) = def.operands.get(i).or(def.operands.last()) else {
+                continue;
+            };
+            if let (Term::Variable(v), OperandKind::One | OperandKind::Variadic) = (&**operand, declared.kind) {
+                self.given.insert(*v);
+            }
+            if let Some(rank) = def.operands.get(i).and_then(|o| o.rank) {
+                self.has_rank(operand, rank);
+            }
+        }
+        let named = match def.shapes {
+            ShapeRule::PerChannel(Channel::Second | Channel::Named) => {
+                operands.iter().skip(1).for_each(|vector| self.has_rank(vector, 1));
+                def.shapes == ShapeRule::PerChannel(Channel::Named)
+            }
+            ShapeRule::Permute => {
+                if let (Some(x), Some(Term::Value(AttrValue::Ints(list)))) =
+                    (operands.first(), attrs.first().map(|a| &**a))
+                {
+                    self.has_rank(x, list.len());
+                }
+                false
+            }
+            _ => false,
+        };
+        let Some(x) = operands.first() else { return };
+        let rank = maker.rank(x);
+        let has_axes = maker.sum(&rank).is_some_and(|rank| maker.is_at_least(&rank, 1));
+        for (declared, attr) in def.attrs.iter().zip(attrs) {
+            // For a value without axes, an operator may leave a default as it is.
+            if let (AttrKind::Axis(AxisOf::Input), Term::Bound(key), true) = (declared.kind, &**attr, matched)
+                && (has_axes || named || declared.default == Preset::Required)
+            {
+                self.axes.insert(key.clone(), rank.clone());
+            }
+            if let (true, Term::Variable(i)) = (named, &**x) {
+                self.at_least(*i, 1);
+            }
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// Adds what the types of the variables and the conditions say.
+    pub(super) fn learn(&mut self, names: &mut Names<'_>) {
+        let rule = self.rule;
+        for (i, variable) in rule.variables.iter().enumerate() {
+            let Some(ty) = &variable.ty else { continue };
+            self.maker.known.given.insert(i);
+            if let TypeKind::Tensor {
+                dims: Dims::List(list), ..
+            } = &ty.kind
+            {
+                self.maker.known.has_rank(&Term::Variable(i), list.len());
+            }
+        }
+        for &condition in &rule.conditions {
+            self.condition(rule, condition, names);
+        }
+    }
+
+    fn condition(&mut self, rule: &Rule, id: ExprId, names: &mut Names<'_>) {
+        use BinaryOp::{And, Eq, Ge, Gt, Le, Lt};
+        self.broadcast(rule, id, names);
+        let ExprKind::Binary { op, lhs, rhs } = *rule.ast.kind(id) else {
+            return;
+        };
+        if op == And {
+            self.condition(rule, lhs, names);
+            self.condition(rule, rhs, names);
+            return;
+        }
+        if !matches!(op, Eq | Ge | Gt | Le | Lt) {
+            return;
+        }
+        let sides = (self.side(lhs, names), self.side(rhs, names));
+        let (Some(a), Some(b)) = sides else { return };
+        let (Some(x), Some(y)) = (self.maker.sum(&a), self.maker.sum(&b)) else {
+            if op == Eq {
+                self.equal(&a, &b);
+            }
+            return;
+        };
+        let Some(difference) = x.plus(&y, -1) else { return };
+        // Bounds of the rank of one variable.
+        if let Some((variable, factor, constant)) = difference.of_one_rank() {
+            // `factor * rank + constant` is compared with 0.
+            let low = matches!(op, Eq) || (factor > 0) == matches!(op, Ge | Gt);
+            let high = matches!(op, Eq) || !low;
+            let strict = i64::from(matches!(op, Gt | Lt));
+            let bound = -constant * factor;
+            if low {
+                self.maker.known.at_least(variable, bound + strict);
+            }
+            if high {
+                self.maker.known.at_most(variable, bound - strict);
+            }
+        } else if op == Eq {
+            self.equal(&a, &b);
+        }
+    }
+
+    /// A side of a condition; what is not read says nothing.
+    fn side(&mut self, id: ExprId, names: &mut Names<'_>) -> Option<Rc<Term>> {
+        let (depth, in_numbers, bound, locals) = (self.depth, self.in_numbers, names.values.len(), names.locals);
+        let (loops, branches) = (self.maker.integers_of_loops.len(), self.in_branches);
+        self.in_numbers += 1;
+        // It may be no part of either side.
+        self.in_branches += 1;
+        let out = self.expr(id, names);
+        (self.depth, self.in_numbers, self.in_branches, names.locals) = (depth, in_numbers, branches, locals);
+        names.values.truncate(bound);
+        self.maker.integers_of_loops.truncate(loops);
+        out
+    }
+
+    /// Adds `broadcasts(x, y) or broadcasts(z, y) or y.rank == 0`.
+    fn broadcast(&mut self, rule: &Rule, id: ExprId, names: &mut Names<'_>) {
+        let mut waiting = vec![id];
+        let mut wholes = Vec::new();
+        let mut parts: Vec<Rc<Term>> = Vec::new();
+        let shape = |reader: &mut Self, id: ExprId, names: &mut Names<'_>| {
+            let term = reader.side(id, names)?;
+            let is_list = reader.maker.has_integers(&term);
+            Some(if is_list {
+                term
+            } else {
+                super::parts::function(Function::Field("shape".to_owned()), vec![term])
+            })
+        };
+        while let Some(id) = waiting.pop() {
+            match rule.ast.kind(id) {
+                ExprKind::Binary {
+                    op: BinaryOp::Or,
+                    lhs,
+                    rhs,
+                } => waiting.extend([*lhs, *rhs]),
+                ExprKind::Call { callee, args, .. } if callee.as_str() == "broadcasts" => {
+                    let [whole, part] = args.as_slice() else { return };
+                    let (Some(whole), Some(part)) = (shape(self, *whole, names), shape(self, *part, names)) else {
+                        return;
+                    };
+                    wholes.push(whole);
+                    parts.push(part);
+                }
+                // A value without axes broadcasts to all others.
+                ExprKind::Binary {
+                    op: BinaryOp::Eq,
+                    lhs,
+                    rhs,
+                } if matches!(rule.ast.kind(*rhs), ExprKind::Int { value: 0, .. }) => match rule.ast.kind(*lhs) {
+                    ExprKind::Field { base, name } if name.as_str() == "rank" => match shape(self, *base, names) {
+                        Some(part) => parts.push(part),
+                        None => return,
+                    },
+                    _ => return,
+                },
+                _ => return,
+            }
+        }
+        parts.dedup();
+        if let ([part], false) = (parts.as_slice(), wholes.is_empty()) {
+            self.maker.known.broadcasts.push((wholes, part.clone()));
+        }
+    }
+
+    /// Adds an equation, if one side is a name or the element type of a variable.
+    fn equal(&mut self, a: &Rc<Term>, b: &Rc<Term>) {
+        let is_name = |term: &Term| match term {
+            Term::Bound(Key::Name(_)) => true,
+            Term::Function(Function::Field(name), parts) => name == "dtype" && matches!(&*parts[0], Term::Variable(_)),
+            _ => false,
+        };
+        for (name, value) in [(a, b), (b, a)] {
+            // A value in which other names stand could come back to the first.
+            let names = |term: &Term| value.mentions(term);
+            if is_name(name) && !self.maker.known.equal.keys().any(|own| names(own)) && !value.mentions(name) {
+                let all = &mut self.maker.known.equal;
+                if !all.values().any(|own| own.mentions(name)) && !all.contains_key(name) {
+                    all.insert(name.clone(), value.clone());
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl super::numbers::Sum {
+    /// For `factor * x.rank + constant` with a variable `x` and a factor 1 or -1: these three.
+    fn of_one_rank(&self) -> Option<(usize, i64, i64)> {
+        let (term, factor, constant) = self.of_one()?;
+        match &*term {
+            Term::Function(Function::Field(name), parts) if name == "rank" => match &*parts[0] {
+                Term::Variable(i) if factor.abs() == 1 => Some((*i, factor, constant)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl Maker {
+    /// The number of axes of a value.
+    pub(super) fn rank(&self, term: &Rc<Term>) -> Rc<Term> {
+        let int = |n: i64| super::parts::value(AttrValue::int(n));
+        let unknown = || super::parts::function(Function::Field("rank".to_owned()), vec![term.clone()]);
+        match &**term {
+            Term::Variable(i) => self.known.rank(*i).map_or_else(unknown, int),
+            Term::Value(AttrValue::Int(Dim::Const(_)) | AttrValue::Float(_) | AttrValue::Bool(_)) => int(0),
+            Term::Function(Function::Typed | Function::Named("value"), _) => int(0),
+            Term::Function(Function::When, parts) => {
+                let (a, b) = (self.rank(&parts[1]), self.rank(&parts[2]));
+                if a == b { a } else { unknown() }
+            }
+            Term::Call(head, operands, attrs) => self.rank_of_call(head, operands, attrs).unwrap_or_else(unknown),
+            _ => unknown(),
+        }
+    }
+
+    fn rank_of_call(&self, head: &super::Head, operands: &[Rc<Term>], attrs: &[Rc<Term>]) -> Option<Rc<Term>> {
+        use tautomer_op::{Formula, Products};
+        let called = self.called(head)?;
+        if called.broadcasts {
+            // Values without axes add none.
+            let mut ranks: Vec<Rc<Term>> = operands.iter().map(|operand| self.rank(operand)).collect();
+            let zero = super::parts::value(AttrValue::int(0));
+            ranks.sort();
+            ranks.dedup();
+            if ranks.len() > 1 {
+                ranks.retain(|rank| *rank != zero);
+            }
+            return match ranks.as_slice() {
+                [one] => Some(one.clone()),
+                _ => None,
+            };
+        }
+        let def = head.in_table()?;
+        let attr = |name: &str| def.attr_index(name).and_then(|i| attrs.get(i));
+        let first = operands.first();
+        match def.law() {
+            Formula::Reduction(_)
+                if matches!(attr("keepdims").map(|a| &**a), Some(Term::Value(AttrValue::Bool(true)))) =>
+            {
+                Some(self.rank(first?))
+            }
+            Formula::Product(Products::Convolution | Products::TransposedConvolution) => Some(self.rank(first?)),
+            _ if def.shapes == ShapeRule::Permute => Some(self.rank(first?)),
+            _ if def.shapes == ShapeRule::Reshape => self.length(attr("shape")?),
+            _ => None,
+        }
+    }
+
+    /// A condition that compares two integers.
+    pub(super) fn compared(op: BinaryOp) -> Option<Compared> {
+        Some(match op {
+            BinaryOp::Eq => Compared::Equal,
+            BinaryOp::Ne => Compared::Different,
+            BinaryOp::Lt => Compared::Less,
+            BinaryOp::Le => Compared::LessOrEqual,
+            BinaryOp::Gt => Compared::Greater,
+            BinaryOp::Ge => Compared::GreaterOrEqual,
+            _ => return None,
+        })
+    }
+}
