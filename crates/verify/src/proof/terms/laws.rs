@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::numbers::Sum;
 use super::parts::{function, list, value};
 use super::{Called, Function, Maker, Term, is_view};
-use tautomer_op::{AttrKind, AttrValue, AxesRule, AxisOf, Formula, Made, OpDef, Products, ShapeRule, lookup};
+use tautomer_op::{AttrKind, AttrValue, AxesRule, AxisOf, Formula, Made, OpDef, Products, ShapeRule, known, lookup};
 use tautomer_tensor::Dim;
 
 /// True for a variable, and for what is computed from one: no number of an attribute.
@@ -271,7 +271,7 @@ impl Maker {
             return Some(x.clone());
         }
         let shape = self.concat(&list(vec![extent]), &rest);
-        let reshape = lookup("reshape")?;
+        let reshape = lookup(known::RESHAPE)?;
         let attrs: Vec<Rc<Term>> = reshape
             .attrs
             .iter()
@@ -302,7 +302,7 @@ impl Maker {
         let extent = self.element(shape, value(AttrValue::int(0)))?;
         let ones = self.repeat(value(AttrValue::int(1)), n);
         let shape = self.concat(&list(vec![extent]), &ones);
-        let (reshape, add) = (lookup("reshape")?, lookup("add")?);
+        let (reshape, add) = (lookup(known::RESHAPE)?, lookup(known::ADD)?);
         let places: Vec<Rc<Term>> = reshape
             .attrs
             .iter()

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::parts::{boolean, function, value};
 use super::{Function, Maker, Term};
-use tautomer_op::{AttrValue, Formula, lookup};
+use tautomer_op::{AttrValue, Formula, known, lookup};
 use tautomer_tensor::Dim;
 
 /// A sum of terms with factors, and a constant.
@@ -220,6 +220,7 @@ impl Maker {
 
     /// `a && b`
     pub(super) fn both(&mut self, a: Rc<Term>, b: Rc<Term>) -> Option<Rc<Term>> {
+        let both = super::Called::operator(lookup(known::AND)?);
         let known = |term: &Term| match term {
             Term::Value(AttrValue::Bool(b)) => Some(*b),
             _ => None,
@@ -240,12 +241,11 @@ impl Maker {
                 return Some(boolean(false));
             }
             if let Term::Call(head, operands, _) = &*part
-                && head.in_table().is_some_and(|def| def.name == "and")
+                && *head == both.head
             {
                 waiting.extend(operands.iter().cloned());
             }
         }
-        let def = lookup("and")?;
-        self.call(super::Called::operator(def), vec![a, b], Vec::new())
+        self.call(both, vec![a, b], Vec::new())
     }
 }

@@ -212,11 +212,9 @@ impl Spread<'_> {
         if let Some(moved) = self.moved(&called, before, attrs) {
             return moved;
         }
-        let (name, law) = called
-            .head
-            .in_table()
-            .map_or(("", Formula::Unstated), |def| (def.name, def.law()));
-        if let (known::WHERE, [c, then, otherwise]) = (name, all.as_slice())
+        let law = called.head.in_table().map_or(Formula::Unstated, |def| def.law());
+        let is_choice = law == Formula::Function(tautomer_op::Function::Choice);
+        if let (true, [c, then, otherwise]) = (is_choice, all.as_slice())
             && let Some(truth) = number(c)
         {
             return Some(if truth == 0.0 { otherwise } else { then }.clone());
@@ -241,7 +239,7 @@ impl Spread<'_> {
             }
         }
         // Beside another operand, a literal has its element type; the condition of a choice has another one.
-        let typed = if name == known::WHERE { all.get(1..)? } else { &all };
+        let typed = if is_choice { all.get(1..)? } else { &all };
         if typed.iter().any(|one| !is_literal(one)) {
             for one in &mut all {
                 if is_literal(one)
