@@ -1,6 +1,7 @@
 """Transformer exports optimized by Tautomer and by other tools: node counts, and outputs under ONNX Runtime.
 
-    python corpus.py [--models DIR] [--only TEXT] [--exporters LIST] [--peers LIST] [--latency] [--export-only] [--verbose]
+    python corpus.py [--models DIR] [--only TEXT] [--exporters LIST] [--peers LIST] [--latency] [--export-only]
+                     [--verbose]
 
 Exports the architectures of corpus_models.py by torch's TorchScript exporter and its dynamo exporter at several opsets
 to DIR (kept: what is there is not exported again), optimizes each model by Tautomer in standard operators (`tautomer`)

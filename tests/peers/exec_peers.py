@@ -1,6 +1,7 @@
 """How long models take to run: tautomer compared with ONNX Runtime and OpenVINO in one interleaved run.
 
-    python exec_peers.py [--rounds N] [--seconds S] [--only TEXT] [--threads 1,2] [--by processor|median|fastest] [--class 'approx(1e-2)']
+    python exec_peers.py [--rounds N] [--seconds S] [--only TEXT] [--threads 1,2] [--by processor|median|fastest]
+                         [--class 'approx(1e-2)']
 
 Uses the models and inputs of onnx_agree.py; the shapes of the inputs are fixed in the file that all systems get.
 tautomer optimizes it to a file and runs that with `tautomer run --bench` ($TAUTOMER names the binary, else
@@ -9,11 +10,11 @@ in bursts, with the same number of threads. Printed are the milliseconds of one 
 the others to it, and their geometric means. By default, one thread is measured by the median of processor time (at
 most that of time), which other work on the machine disturbs least, and more threads by the fastest runs. With
 `--class`, tautomer runs each model a second time with that class of results, and OpenVINO with bfloat16. Results that
-differ from those of ONNX Runtime by more than a thousandth of their scale are reported as WRONG; with bfloat16, differences are
-only reported, since errors add up and what a maximum selects may change. At the end is how well
-tautomer predicts its own times with one thread, by its built-in costs or, after `tautomer calibrate`, by those of this
-machine: the correlation of ranks and of logarithms over all models. Needs the environment of run.sh and, in it,
-`pip install openvino==2026.4.1` (left out if it is not there).
+differ from those of ONNX Runtime by more than a thousandth of their scale are reported as WRONG; with bfloat16,
+differences are only printed, since errors add up and what a maximum selects may change. At the end is how well tautomer
+predicts its own times with one thread, by its built-in costs or, after `tautomer calibrate`, by those of this machine:
+the correlation of ranks and of logarithms over all models. Needs the environment of run.sh and, in it, `pip install
+openvino==2026.4.1` (left out if it is not there).
 """
 
 import argparse
@@ -95,12 +96,14 @@ class Tautomer:
 
     def outputs(self):
         out = self.folder / "out"
-        self.call("run", str(self.model), *self.inputs, *self.options, "--threads", self.threads, "--output-dir", str(out), "-q")
+        options = [*self.options, "--threads", self.threads, "--output-dir", str(out), "-q"]
+        self.call("run", str(self.model), *self.inputs, *options)
         return [np.load(out / f"out{i}.npy") for i in range(len(list(out.glob("out*.npy"))))]
 
     def measure(self, seconds):
         runs = 3 if self.estimate is None else max(3, min(5000, int(seconds * 1e3 / max(self.estimate, 1e-3))))
-        command = ["run", str(self.model), *self.inputs, *self.options, "--threads", self.threads, "--bench", str(runs), "--json"]
+        options = [*self.options, "--threads", self.threads, "--bench", str(runs), "--json"]
+        command = ["run", str(self.model), *self.inputs, *options]
         found = json.loads(self.call(*command))["bench"]
         if self.estimate is None:
             self.estimate = found["median_ms"]
