@@ -1,6 +1,7 @@
 //! Is a rule true: a search for an instance at which it is wrong, then a proof for all sizes.
 
 mod all;
+mod alternatives;
 #[cfg(test)]
 mod evidence_tests;
 mod failures;
@@ -96,8 +97,15 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
     let mut search = Search::new(rule, &trial, options);
     search.parts = Some(parts);
     let seeds = Seeds::of(rule, &trial, examples);
-    let wrong = search.search(seeds, options, &mut random);
-    let strict = options.strict || wrong.as_ref().is_some_and(|found| found.mismatch.fault == Fault::Types);
+    // A wrong instance, with the rule that it is an instance of.
+    let wrong = match search.search(seeds, options, &mut random) {
+        Some(found) => Some((rule.clone(), found)),
+        None => search.try_alternatives(options),
+    };
+    let strict = options.strict
+        || wrong
+            .as_ref()
+            .is_some_and(|(_, found)| found.mismatch.fault == Fault::Types);
     let proof = match wrong {
         None if options.prove && options.laws != Laws::ALL => Some(Err(
             "the proof relies on all laws of functions, and some are disabled".to_owned(),
@@ -139,12 +147,13 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
         report.not_proved = Some(why.clone());
     }
     report.verdict = match (wrong, proof) {
-        (Some(found), _) => {
+        (Some((rule, found)), _) => {
+            let trial = Trial::new(rule.clone());
             let shrinking = Shrinking {
                 strict,
                 attempts: options.shrinking,
             };
-            let smallest = shrink(rule, &trial, found, shrinking, &mut random);
+            let smallest = shrink(&rule, &trial, found, shrinking, &mut random);
             Verdict::Refuted(Box::new(counterexample(smallest)))
         }
         (None, Some(Ok(coverage))) if coverage.ledger.is_complete() => Verdict::ProvedForAll(coverage),
