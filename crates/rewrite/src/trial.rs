@@ -83,12 +83,25 @@ impl Trial {
 
     /// The first match in `graph`, at the outputs `at` if given; conditions are checked as in the engines.
     pub fn sides(&self, graph: Graph, at: Option<&[VertexId]>) -> Option<Sides> {
-        sides(&self.program, graph, at, &self.watched)
+        sides(&self.program, graph, at, &self.watched, 0)
+    }
+
+    /// The first `most` matches in `graph` at the outputs `at`. One place may match in several ways, by alternatives or
+    /// by the numbers of members, and engines apply all of them.
+    pub fn all_sides(&self, graph: &Graph, at: &[VertexId], most: usize) -> Vec<Sides> {
+        let nth = |n| sides(&self.program, graph.clone(), Some(at), &self.watched, n);
+        (0..most).map_while(nth).collect()
     }
 }
 
-/// Same as [`Trial::sides`].
-pub(super) fn sides(program: &Program, graph: Graph, at: Option<&[VertexId]>, watched: &[ExprId]) -> Option<Sides> {
+/// Same as [`Trial::sides`], for the match after so many others.
+pub(super) fn sides(
+    program: &Program,
+    graph: Graph,
+    at: Option<&[VertexId]>,
+    watched: &[ExprId],
+    mut skipped: usize,
+) -> Option<Sides> {
     let index = Index::new(graph);
     let mut found = None;
     Searcher::new(program, &index)?.all(&mut |binding| {
@@ -96,7 +109,10 @@ pub(super) fn sides(program: &Program, graph: Graph, at: Option<&[VertexId]>, wa
             && let Ok(matched) = resolve(&index, program, &binding)
             && matched.failing(&index, program).is_none()
         {
-            found = Some((binding, matched));
+            match skipped {
+                0 => found = Some((binding, matched)),
+                _ => skipped -= 1,
+            }
         }
         found.is_none()
     });

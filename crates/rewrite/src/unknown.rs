@@ -221,7 +221,7 @@ impl Matched {
             let Some((graph, outputs)) = self.at(&Choice { attempt, sizes: &sizes }) else {
                 continue;
             };
-            match sides(program, graph, Some(&outputs), &[]) {
+            match sides(program, graph, Some(&outputs), &[], 0) {
                 Some(sides) if !sides.types_agree() => return false,
                 Some(_) => agreeing += 1,
                 // The conditions do not hold there.

@@ -173,17 +173,6 @@ impl Pattern {
         PatternId(self.nodes.len() as u32 - 1)
     }
 
-    /// Leaves one alternative of each node for which `choice`, by the numbers of nodes, has one.
-    pub fn choose(&mut self, choice: &[Option<usize>]) {
-        for (node, choice) in self.nodes.iter_mut().zip(choice) {
-            if let (PatternNode::AnyOf(items), Some(i)) = (node, choice)
-                && let Some(&item) = items.get(*i)
-            {
-                *items = vec![item];
-            }
-        }
-    }
-
     /// The node `id`.
     pub fn node(&self, id: PatternId) -> &PatternNode {
         &self.nodes[id.0 as usize]

@@ -180,6 +180,12 @@ impl Recipe {
         trial.sides(graph, Some(&roots))
     }
 
+    /// The same for all matches of the rule at this instance, at most so many.
+    pub(crate) fn all_sides(&self, trial: &Trial, most: usize) -> Vec<Sides> {
+        let built = self.build().ok();
+        built.map_or_else(Vec::new, |(graph, roots)| trial.all_sides(&graph, &roots, most))
+    }
+
     /// A hash that identifies the recipe.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut hasher = FxHasher::default();

@@ -1,11 +1,11 @@
 //! Is a rule true: a search for an instance at which it is wrong, then a proof for all sizes.
 
 mod all;
-mod alternatives;
 #[cfg(test)]
 mod evidence_tests;
 mod failures;
 mod matched;
+mod matches;
 mod probes;
 mod reached;
 pub(crate) mod search;
@@ -97,15 +97,8 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
     let mut search = Search::new(rule, &trial, options);
     search.parts = Some(parts);
     let seeds = Seeds::of(rule, &trial, examples);
-    // A wrong instance, with the rule that it is an instance of.
-    let wrong = match search.search(seeds, options, &mut random) {
-        Some(found) => Some((rule.clone(), found)),
-        None => search.try_alternatives(options),
-    };
-    let strict = options.strict
-        || wrong
-            .as_ref()
-            .is_some_and(|(_, found)| found.mismatch.fault == Fault::Types);
+    let wrong = search.search(seeds, options, &mut random);
+    let strict = options.strict || wrong.as_ref().is_some_and(|found| found.mismatch.fault == Fault::Types);
     let proof = match wrong {
         None if options.prove && options.laws != Laws::ALL => Some(Err(
             "the proof relies on all laws of functions, and some are disabled".to_owned(),
@@ -147,13 +140,12 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
         report.not_proved = Some(why.clone());
     }
     report.verdict = match (wrong, proof) {
-        (Some((rule, found)), _) => {
-            let trial = Trial::new(rule.clone());
+        (Some(found), _) => {
             let shrinking = Shrinking {
                 strict,
                 attempts: options.shrinking,
             };
-            let smallest = shrink(&rule, &trial, found, shrinking, &mut random);
+            let smallest = shrink(rule, &trial, found, shrinking, &mut random);
             Verdict::Refuted(Box::new(counterexample(smallest)))
         }
         (None, Some(Ok(coverage))) if coverage.ledger.is_complete() => Verdict::ProvedForAll(coverage),

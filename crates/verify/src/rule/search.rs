@@ -48,7 +48,7 @@ pub(crate) struct Search<'a> {
     pub(super) forms: usize,
     /// The range of those that have an operator that no other instance has.
     pub(super) operated: std::ops::Range<usize>,
-    comparer: Comparer,
+    pub(super) comparer: Comparer,
     pub(crate) evidence: EvidenceCounts,
     /// Whether the bits are equal at all instances so far, if bits were compared at any.
     same_bits: Option<bool>,
@@ -121,6 +121,7 @@ impl<'a> Search<'a> {
             .or_else(|| self.try_failures(random))
             .or_else(|| self.try_probes(options, random))
             .or_else(|| self.try_coincidences(options, random))
+            .or_else(|| self.try_matches(options))
             .or_else(|| self.rarely_applied(plain))
             .or_else(|| self.decide_class(options, random))
     }
