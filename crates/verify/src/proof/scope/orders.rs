@@ -98,7 +98,7 @@ pub(super) fn values(
         });
         let count = count.max().unwrap_or(0);
         let (low, high) = bounds(literals, cell);
-        // There is no number between neighbours.
+        // No number lies between two adjacent ones.
         if count > 0 && low.is_finite() && low.next_up() >= high {
             return Some(None);
         }

@@ -178,7 +178,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The value of an expression that is no tensor.
+    /// The value of an expression that is not a tensor.
     fn number(&mut self, id: ExprId, names: &mut Names<'_>) -> Option<Rc<Term>> {
         self.in_numbers += 1;
         let out = self.expr(id, names);

@@ -272,17 +272,7 @@ impl Maker {
         }
         let shape = self.concat(&list(vec![extent]), &rest);
         let reshape = lookup(known::RESHAPE)?;
-        let attrs: Vec<Rc<Term>> = reshape
-            .attrs
-            .iter()
-            .map(|declared| {
-                if declared.name == "shape" {
-                    shape.clone()
-                } else {
-                    super::parts::preset(declared)
-                }
-            })
-            .collect();
+        let attrs = with_shape(reshape, &shape);
         let out = Rc::new(Term::Call(Called::operator(reshape).head, vec![x.clone()], attrs));
         self.add(Called::operator(reshape));
         Some(out)
@@ -303,21 +293,19 @@ impl Maker {
         let ones = self.repeat(value(AttrValue::int(1)), n);
         let shape = self.concat(&list(vec![extent]), &ones);
         let (reshape, add) = (lookup(known::RESHAPE)?, lookup(known::ADD)?);
-        let places: Vec<Rc<Term>> = reshape
-            .attrs
-            .iter()
-            .map(|declared| {
-                if declared.name == "shape" {
-                    shape.clone()
-                } else {
-                    super::parts::preset(declared)
-                }
-            })
-            .collect();
-        let bias = self.call(Called::operator(reshape), vec![b.clone()], places)?;
+        let bias = self.call(Called::operator(reshape), vec![b.clone()], with_shape(reshape, &shape))?;
         let y = self.call(called.clone(), vec![x.clone(), w.clone()], attrs.to_vec())?;
         self.call(Called::operator(add), vec![y, bias], Vec::new())
     }
+}
+
+/// The attributes of an operator with this shape, and the others as they are by default.
+fn with_shape(def: &OpDef, shape: &Rc<Term>) -> Vec<Rc<Term>> {
+    let attr = |declared: &tautomer_op::AttrDef| match declared.name {
+        "shape" => shape.clone(),
+        _ => super::parts::preset(declared),
+    };
+    def.attrs.iter().map(attr).collect()
 }
 
 /// The attributes of a call.
