@@ -66,6 +66,24 @@ fn multiples(a: &Dim, b: &Dim) -> (Dim, Dim) {
     (whole, rest)
 }
 
+/// The dividend and the divisor, if the expression is the remainder of a division: it is 0 if that leaves none.
+fn whole_quotient(dim: &Dim) -> Option<(Dim, Dim)> {
+    let mut found = None;
+    dim.each_term(&mut |product, _| {
+        for atom in product {
+            if let Atom::FloorDiv(a, b) = atom
+                && found.is_none()
+            {
+                let rest = a.clone() - b.clone() * Dim::atom(atom.clone());
+                if *dim == rest || *dim == -rest {
+                    found = Some((a.clone(), b.clone()));
+                }
+            }
+        }
+    });
+    found
+}
+
 /// True if the value depends on a bound symbol.
 pub(super) fn has_bound(dim: &Dim) -> bool {
     any_symbol(dim, &is_bound)
@@ -106,6 +124,11 @@ impl Case {
     /// True if conversions to an element type with fewer digits round.
     pub(super) fn rounds(&self) -> bool {
         self.facts.borrow().rounds
+    }
+
+    /// True if nothing is promised where the source is infinite or NaN.
+    pub(super) fn only_finite(&self) -> bool {
+        self.facts.borrow().only_finite
     }
 
     /// A bound symbol that occurs nowhere else.
@@ -308,6 +331,11 @@ impl Case {
     /// Assumes that the value is 0; if it cannot be, the case is empty.
     pub(super) fn assume_zero(&self, dim: &Dim) -> Res<()> {
         let dim = self.facts.borrow().cancelled(&self.simplified(dim));
+        if let Some((a, b)) = whole_quotient(&dim)
+            && self.known_zero(&dim).is_none()
+        {
+            return self.assume_multiple(&a, &b).map(|_| ());
+        }
         match self.known_zero(&dim) {
             Some(true) if dim.as_const().is_some() => Ok(()),
             Some(false) => Err(Stop::Empty),

@@ -131,6 +131,8 @@ pub(super) struct Facts {
     /// True if a conversion to an element type with fewer digits is a separate function; over the reals it is the
     /// identity.
     pub(super) rounds: bool,
+    /// True if nothing is promised where the source is infinite or NaN.
+    pub(super) only_finite: bool,
     /// The axis that represents several, if there is one.
     pub(super) block: Option<Rc<Block>>,
     /// Answers to the questions about that axis.

@@ -21,10 +21,10 @@ const MOST_ALIKE: usize = 4;
 
 /// A fold under construction.
 #[derive(Clone)]
-struct Parts {
-    ranges: Vec<(Arc<str>, Dim)>,
+pub(super) struct Parts {
+    pub(super) ranges: Vec<(Arc<str>, Dim)>,
     guards: Vec<Dim>,
-    body: Expr,
+    pub(super) body: Expr,
 }
 
 /// The elements combined over all values of `symbol` from 0 to below `count`.
@@ -266,7 +266,7 @@ fn plain(case: &Case, kind: Kind, mut parts: Parts) -> Res<Expr> {
 }
 
 /// The parts of a fold with fresh bound symbols.
-fn renamed(case: &Case, fold: &Fold) -> Parts {
+pub(super) fn renamed(case: &Case, fold: &Fold) -> Parts {
     let names: Vec<(Arc<str>, Arc<str>)> = fold.ranges.iter().map(|(v, _)| (v.clone(), case.fresh())).collect();
     let rename = |dim: &Dim| {
         names
@@ -283,6 +283,28 @@ fn renamed(case: &Case, fold: &Fold) -> Parts {
         guards: fold.guards.iter().map(rename).collect(),
         body: fold.body.map(&rename),
     }
+}
+
+/// The sum with another body.
+pub(super) fn with_body(case: &Case, own: &Fold, body: &Expr) -> Res<Expr> {
+    let parts = renamed(
+        case,
+        &Fold {
+            body: body.clone(),
+            ..own.clone()
+        },
+    );
+    let (mut guards, mut out) = (parts.guards, parts.body);
+    for (symbol, count) in parts.ranges.iter().rev() {
+        out = self::fold(
+            case,
+            Kind::Sum,
+            symbol,
+            count,
+            &vec![(std::mem::take(&mut guards), out)],
+        )?;
+    }
+    Ok(out)
 }
 
 /// Turns guards that bound a single range into limits of that range, and drops guards that follow; `None` if no values

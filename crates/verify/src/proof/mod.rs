@@ -11,6 +11,7 @@ mod case;
 pub(crate) mod certificate;
 mod choices;
 mod conditions;
+mod defined;
 mod einsum;
 mod expr;
 mod facts;
@@ -250,6 +251,7 @@ impl AtLevel<'_> {
     fn prove_form(&self, named: &Named, form: &Form, given: &Given) -> Result<Proved, Unproved> {
         let mut facts = form.facts(given.effort.clone(), given.tokens.clone());
         facts.rounds = given.rounds;
+        facts.only_finite = !given.rounds;
         let waiting = conditions::cases(self.scope.rule(), named, form, facts);
         prove_from(self.trial, form, given, waiting)
     }
@@ -816,6 +818,13 @@ fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<Vec<Expr>> {
         meaning.forget();
     };
     if choices::equal(&x, &y) {
+        return Ok(vec![x, y]);
+    }
+    if case.only_finite()
+        && meaning.dtype(a).is_float()
+        && let Some(y) = defined::where_finite(case, &x, &y)?
+        && choices::equal(&x, &y)
+    {
         return Ok(vec![x, y]);
     }
     if laws::nearly_equal(&x, &y) {

@@ -1,6 +1,7 @@
 //! Meanings at concrete dimensions agree with the reference semantics, and only correct rules are proved.
 
 mod bounded;
+mod defined;
 mod ordered;
 mod types;
 

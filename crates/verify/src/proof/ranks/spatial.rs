@@ -111,6 +111,7 @@ fn prove_one(
     let block = Rc::new(base.block(reading, form));
     let mut facts = form.facts(given.effort.clone(), given.tokens.clone());
     facts.rounds = given.rounds;
+    facts.only_finite = !given.rounds;
     facts.block = Some(block.clone());
     let waiting = match &reading.sides {
         Some((.., said)) => base.said(at.scope.rule(), reading, form, &block, said, facts),

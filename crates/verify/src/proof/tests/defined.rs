@@ -1,0 +1,55 @@
+//! Tests for NaN and zero of what the source computes with.
+
+use super::verdict_of;
+use crate::Verdict;
+
+/// A rule promises nothing where the source is infinite or NaN, so a test for that in the target says nothing.
+#[test]
+fn tests_for_what_makes_the_source_infinite_or_nan_are_false() {
+    for text in [
+        "r(x: f32[..], y: f32[..]) { y / x => where(x == 0, 1, y / x) where x.shape == y.shape numerics real }",
+        "r(x: f32[n], y: f32[n]) { y / reduce_sum(x) {axes = [0]} => where(reduce_sum(x) {axes = [0]} == 0, y, y / reduce_sum(x) {axes = [0]}) numerics real }",
+        "r(x: f32[n, m], v: f32[m, k]) { matmul(softmax(x) {axis = 1}, v) => matmul(where(is_nan(softmax(x) {axis = 1}), 0, softmax(x) {axis = 1}), v) numerics real }",
+        "r(x: f32[n, n], v: f32[n, m]) { matmul(x, v) => matmul(where(is_nan(x), 0, x), v) numerics real }",
+        "r(x: f32[n], y: f32[]) { reduce_sum(x) {axes = [0]} * y => where(is_nan(y), 3, reduce_sum(x) {axes = [0]} * y) where n > 0 numerics real }",
+    ] {
+        let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
+        assert!(
+            matches!(verdict, Verdict::ProvedForAll(_)),
+            "{text}: {verdict}, {}",
+            why.unwrap_or_default()
+        );
+    }
+    for text in [
+        // Infinity inside of a function, or of another quotient, does not reach the result.
+        "r(x: f32[..]) { exp(0 - 1 / (x * x)) => where(x == 0, 5, exp(0 - 1 / (x * x))) numerics real }",
+        "r(x: f32[..], y: f32[..]) { 1 / (y + 1 / x) => where(x == 0, 7, 1 / (y + 1 / x)) where x.shape == y.shape numerics real }",
+        "r(x: f32[..], y: f32[..]) { y / exp(1 / (x * x)) => where(x == 0, 7, y / exp(1 / (x * x))) where x.shape == y.shape numerics real }",
+        // What is not chosen may be NaN.
+        "r(p: bool[..], x: f32[..]) { where(p, x, 1) => where(is_nan(x), 3, where(p, x, 1)) where x.shape == p.shape numerics real }",
+        // A sum of no elements is 0, even if each would be NaN.
+        "r(x: f32[n], y: f32[]) { reduce_sum(x * y) {axes = [0]} => where(is_nan(y), 3, reduce_sum(x * y) {axes = [0]}) numerics real }",
+        "r(y: f32[]) { reduce_sum(expand(y) {shape = s}) {axes = [0]} => where(is_nan(y), 3, reduce_sum(expand(y) {shape = s}) {axes = [0]}) where len(s) == 1 numerics real }",
+        // Another row or column is tested.
+        "r(x: f32[n, n], v: f32[n, m]) { matmul(x, v) => matmul(where(is_nan(transpose(x) {perm = [1, 0]}), 0, x), v) numerics real }",
+        "r(x: f32[n], y: f32[n]) { y / x => where(reverse(x) {axes = [0]} == 0, y, y / x) numerics real }",
+    ] {
+        let (verdict, _) = verdict_of(&format!("/// Wrong.\nrule {text}"));
+        assert!(!matches!(verdict, Verdict::ProvedForAll(_)), "{text}: {verdict}");
+    }
+}
+
+/// What a division without a remainder divides is a multiple, as the heads of an attention divide an axis.
+#[test]
+fn axes_split_without_a_remainder_are_multiples() {
+    for text in [
+        "r(q: f32[b, s, d], k: f32[b, t, d], v: f32[b, t, d]) { attention(q, k, v) {q_num_heads = 2, kv_num_heads = 2, scale = 0.5, is_causal = false} => attention(q * 2, k, v) {q_num_heads = 2, kv_num_heads = 2, scale = 0.25, is_causal = false} numerics real }",
+    ] {
+        let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
+        assert!(
+            matches!(verdict, Verdict::ProvedForAll(_)),
+            "{text}: {verdict}, {}",
+            why.unwrap_or_default()
+        );
+    }
+}
