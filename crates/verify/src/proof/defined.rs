@@ -3,6 +3,9 @@
 //! NaN passes through sums and products, and a quotient by zero is infinite, or NaN times zero. So if a sum of products
 //! is finite, no product of some of its factors is NaN, and none of the numbers that it divides by is 0. Functions of
 //! the sum may hide infinity, as `exp(-1 / x)` does, so nothing is concluded from what is inside of them.
+//!
+//! And what is computed from real numbers by functions that have a value everywhere is no NaN, as a softmax is. An
+//! operand itself may be tested: such a test asks for data that are no numbers.
 
 use std::sync::Arc;
 
@@ -13,6 +16,27 @@ use super::laws;
 use tautomer_op::known;
 use tautomer_tensor::Dim;
 
+/// Functions that have a value at all real numbers.
+const TOTAL: [&str; 17] = [
+    known::EXP,
+    known::TANH,
+    known::ERF,
+    known::ABS,
+    known::SIGN,
+    known::FLOOR,
+    known::CEIL,
+    known::ROUND,
+    known::MAX,
+    known::MIN,
+    known::WHERE,
+    known::LESS,
+    known::LESS_OR_EQUAL,
+    known::EQUAL,
+    known::AND,
+    known::OR,
+    known::NOT,
+];
+
 /// The factors of one product in the source, at all values of bound symbols.
 #[derive(Debug, Clone, Default)]
 struct Context {
@@ -21,21 +45,24 @@ struct Context {
     factors: Product,
 }
 
-/// The target with tests for NaN and zero decided that are about factors of the source; `None` if there are none.
+/// The source and the target with tests for NaN and zero decided; `None` if there are none.
 ///
 /// # Errors
-/// The case is split by whether a sum in the source has elements: one without elements is 0, whatever its factors are.
-pub(super) fn where_finite(case: &Case, source: &Expr, target: &Expr) -> Res<Option<Expr>> {
-    if !has_test(target) {
+/// The case is split by whether a sum has elements: one without elements is 0, whatever its factors are.
+pub(super) fn where_finite(case: &Case, source: &Expr, target: &Expr) -> Res<Option<(Expr, Expr)>> {
+    if !has_test(source) && !has_test(target) {
         return Ok(None);
     }
-    let mut contexts = Vec::new();
-    if !collect(case, source, &Context::default(), &mut contexts)? || contexts.is_empty() {
-        return Ok(None);
+    let mut known = Known {
+        case,
+        contexts: Vec::new(),
+    };
+    let source = known.decided(source, &mut Vec::new())?;
+    if !collect(case, &source, &Context::default(), &mut known.contexts)? {
+        known.contexts.clear();
     }
-    let known = Known { case, contexts };
-    let out = known.decided(target, &mut Vec::new())?;
-    Ok((out != *target).then_some(out))
+    let target = known.decided(target, &mut Vec::new())?;
+    Ok(Some((source, target)))
 }
 
 /// True if there is a test for NaN or zero.
@@ -111,7 +138,7 @@ impl Known<'_> {
         match factor {
             Factor::Apply(fun, args) => {
                 let is_false = match args.as_slice() {
-                    [of] if fun.is(known::IS_NAN) => self.is_no_nan(of, bound),
+                    [of] if fun.is(known::IS_NAN) => self.is_no_nan(of, bound)?,
                     [a, b] if fun.is(known::EQUAL) && a.is_zero() => self.is_no_zero(b, bound),
                     [a, b] if fun.is(known::EQUAL) && b.is_zero() => self.is_no_zero(a, bound),
                     _ => false,
@@ -142,15 +169,56 @@ impl Known<'_> {
         }
     }
 
-    /// True if the value is a product of some factors of one product.
-    fn is_no_nan(&self, x: &Expr, bound: &[(Arc<str>, Dim)]) -> bool {
-        let [(product, _)] = x.terms() else { return false };
-        self.some_context(bound, |context| {
-            product.iter().all(|(factor, exponent)| {
-                let same = |(own, e): &&(Factor, i32)| own == factor && e.signum() == exponent.signum();
-                context.iter().any(|own| same(&own) && own.1.abs() >= exponent.abs())
+    /// True if the value is a product of some factors of one product, or a number wherever operands are.
+    fn is_no_nan(&self, x: &Expr, bound: &[(Arc<str>, Dim)]) -> Res<bool> {
+        if let [(product, _)] = x.terms()
+            && self.some_context(bound, |context| {
+                product.iter().all(|(factor, exponent)| {
+                    let same = |(own, e): &&(Factor, i32)| own == factor && e.signum() == exponent.signum();
+                    context.iter().any(|own| same(&own) && own.1.abs() >= exponent.abs())
+                })
             })
-        })
+        {
+            return Ok(true);
+        }
+        Ok(!matches!(x.as_factor(), Some(Factor::Element(..))) && self.is_total(x)?)
+    }
+
+    /// True if the value is a real number wherever the operands are.
+    fn is_total(&self, x: &Expr) -> Res<bool> {
+        for (factor, exponent) in x.terms().iter().flat_map(|(product, _)| product) {
+            let total = match factor {
+                Factor::Size(_) | Factor::Element(..) => true,
+                Factor::Apply(fun, args) => {
+                    let mut total = TOTAL.contains(&fun.name());
+                    for arg in args {
+                        total = total && self.is_total(arg)?;
+                    }
+                    total
+                }
+                Factor::Fold(own) => own.kind == Kind::Sum && self.is_total(&own.body)?,
+                Factor::Inverse(_) | Factor::Whole(_) => false,
+            };
+            if !total || *exponent < 0 && !self.is_positive(factor)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// True if a factor that is a real number is positive.
+    fn is_positive(&self, factor: &Factor) -> Res<bool> {
+        if !laws::is_positive(factor) {
+            return Ok(false);
+        }
+        let Factor::Fold(sum) = factor else { return Ok(true) };
+        for (_, size) in &sum.ranges {
+            if has_bound(size) || self.case.is_zero(size)? {
+                return Ok(false);
+            }
+        }
+        let mut inner = sum.body.terms().iter().flat_map(|(product, _)| product);
+        inner.try_fold(true, |all, (factor, _)| Ok(all && self.is_positive(factor)?))
     }
 
     /// True if one product divides by the value.

@@ -239,6 +239,14 @@ impl Facts {
     /// The expression divided by common factors that are not 0: it is 0 exactly where `dim` is.
     pub(super) fn cancelled(&self, dim: &Dim) -> Dim {
         let mut out = dim.clone();
+        let mut common = 0;
+        dim.each_term(&mut |_, c| common = linear::gcd(common, i128::from(c).abs()));
+        if let Ok(common) = i64::try_from(common)
+            && common > 1
+            && let Some(rest) = out.exact_div(&Dim::Const(common))
+        {
+            out = rest;
+        }
         for atom in common_factors(dim) {
             let factor = Dim::atom(atom);
             if self.zero(&factor) == Some(false)
@@ -397,6 +405,7 @@ impl Facts {
         }
         let mut least: Option<i64> = match atom {
             Atom::Mod(_, d) if self.positive(d) => Some(0),
+            Atom::FloorDiv(a, b) if self.at_least_zero.contains(a) && self.positive(b) => Some(0),
             _ => None,
         };
         for fact in &self.at_least_zero {
@@ -628,7 +637,13 @@ mod tests {
         assert!(facts.follows(&(a.clone() * b.clone() - one - place.clone())));
         assert!(!facts.follows(&(a.clone() * b.clone() - Dim::Const(2) - place)));
         assert_eq!(facts.zero(&(a.clone() - i.clone())), Some(false));
-        assert_eq!(facts.zero(&(i - j)), None);
+        assert_eq!(facts.zero(&(i.clone() - j.clone())), None);
+        // A quotient of what is not negative, and its products, are not negative.
+        facts.add(a.clone() - Dim::Const(1));
+        let whole = a.clone() * i.floor_div(&a);
+        assert!(facts.follows(&(j.clone() + whole.clone())));
+        assert!(!facts.follows(&(j + b.floor_div(&i))));
+        assert!(!facts.follows(&(whole - a)));
     }
 
     #[test]
@@ -674,5 +689,10 @@ mod tests {
         assert!(facts.equate(&(a.clone() - b.clone() - Dim::Const(1)), &|_| false));
         assert_eq!(facts.zero(&(a - b.clone() - Dim::Const(1))), Some(true));
         assert!(facts.follows(&(facts.resolve(&b) - Dim::Const(2))));
+        // Twice the one is twice the other.
+        let (c, d) = (Dim::symbol("c"), Dim::symbol("d"));
+        let two = Dim::Const(2);
+        assert!(facts.equate(&(c.clone() * two.clone() - d.clone() * two), &|_| false));
+        assert_eq!(facts.resolve(&c), facts.resolve(&d));
     }
 }

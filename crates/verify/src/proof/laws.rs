@@ -304,7 +304,7 @@ fn logarithm(x: &Expr) -> Expr {
 }
 
 /// True for factors that are positive wherever they are defined.
-fn is_positive(factor: &Factor) -> bool {
+pub(super) fn is_positive(factor: &Factor) -> bool {
     match factor {
         Factor::Apply(fun, _) => fun.is(known::EXP),
         Factor::Fold(fold) => {

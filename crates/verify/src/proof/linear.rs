@@ -66,7 +66,8 @@ impl Row {
     }
 }
 
-fn gcd(a: i128, b: i128) -> i128 {
+/// The greatest common divisor of two integers that are not negative.
+pub(super) fn gcd(a: i128, b: i128) -> i128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 

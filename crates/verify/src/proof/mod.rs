@@ -822,7 +822,7 @@ fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<Vec<Expr>> {
     }
     if case.only_finite()
         && meaning.dtype(a).is_float()
-        && let Some(y) = defined::where_finite(case, &x, &y)?
+        && let Some((x, y)) = defined::where_finite(case, &x, &y)?
         && choices::equal(&x, &y)
     {
         return Ok(vec![x, y]);

@@ -12,6 +12,8 @@ fn tests_for_what_makes_the_source_infinite_or_nan_are_false() {
         "r(x: f32[n, m], v: f32[m, k]) { matmul(softmax(x) {axis = 1}, v) => matmul(where(is_nan(softmax(x) {axis = 1}), 0, softmax(x) {axis = 1}), v) numerics real }",
         "r(x: f32[n, n], v: f32[n, m]) { matmul(x, v) => matmul(where(is_nan(x), 0, x), v) numerics real }",
         "r(x: f32[n], y: f32[]) { reduce_sum(x) {axes = [0]} * y => where(is_nan(y), 3, reduce_sum(x) {axes = [0]} * y) where n > 0 numerics real }",
+        // A softmax of numbers is a number.
+        "r(x: f32[n, m]) { where(is_nan(softmax(x) {axis = 1}), 0, softmax(x) {axis = 1}) => softmax(x) {axis = 1} numerics real }",
     ] {
         let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
         assert!(
@@ -30,6 +32,11 @@ fn tests_for_what_makes_the_source_infinite_or_nan_are_false() {
         // A sum of no elements is 0, even if each would be NaN.
         "r(x: f32[n], y: f32[]) { reduce_sum(x * y) {axes = [0]} => where(is_nan(y), 3, reduce_sum(x * y) {axes = [0]}) numerics real }",
         "r(y: f32[]) { reduce_sum(expand(y) {shape = s}) {axes = [0]} => where(is_nan(y), 3, reduce_sum(expand(y) {shape = s}) {axes = [0]}) where len(s) == 1 numerics real }",
+        // A test of an operand, or of what may have no value.
+        "r(x: f32[..]) { where(is_nan(x), 0, x) => x numerics real }",
+        "r(x: f32[..]) { where(is_nan(sqrt(x)), 0, sqrt(x)) => sqrt(x) numerics real }",
+        "r(x: f32[n]) { where(is_nan(0 / reduce_sum(exp(x)) {axes = [0]}), 3, 0) => reduce_sum(x * 0) {axes = [0]} numerics real }",
+        "r(x: f32[n]) { where(is_nan(x / reduce_sum(x) {axes = [0]}), 3, 2) => x * 0 + 2 numerics real }",
         // Another row or column is tested.
         "r(x: f32[n, n], v: f32[n, m]) { matmul(x, v) => matmul(where(is_nan(transpose(x) {perm = [1, 0]}), 0, x), v) numerics real }",
         "r(x: f32[n], y: f32[n]) { y / x => where(reverse(x) {axes = [0]} == 0, y, y / x) numerics real }",
