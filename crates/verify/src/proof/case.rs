@@ -121,6 +121,11 @@ impl Case {
         self.rounded.get()
     }
 
+    /// True if a question of the matcher or of a type was left open.
+    pub(super) fn is_left_open(&self) -> bool {
+        self.open.get()
+    }
+
     /// True if conversions to an element type with fewer digits round.
     pub(super) fn rounds(&self) -> bool {
         self.facts.borrow().rounds

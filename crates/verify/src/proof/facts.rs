@@ -75,6 +75,8 @@ impl Names {
 pub(super) struct Effort {
     left: Cell<u64>,
     limit: u64,
+    /// The budget that this one is a part of.
+    whole: Option<Rc<Effort>>,
 }
 
 impl Effort {
@@ -83,6 +85,15 @@ impl Effort {
         Effort {
             left: Cell::new(limit),
             limit,
+            whole: None,
+        }
+    }
+
+    /// Half of what is left of a budget.
+    pub(super) fn half(self: &Rc<Effort>) -> Effort {
+        Effort {
+            whole: Some(self.clone()),
+            ..Effort::of(self.left.get() / 2)
         }
     }
 
@@ -97,6 +108,9 @@ impl Effort {
 
     pub(super) fn spend(&self, inequalities: usize) {
         self.left.set(self.left.get().saturating_sub(inequalities as u64));
+        if let Some(whole) = &self.whole {
+            whole.spend(inequalities);
+        }
     }
 }
 

@@ -171,6 +171,7 @@ fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {
             trial,
             level,
             ordered: None,
+            lenient: false,
         };
         let forms: Vec<Recipe> = proof.forms(false).into_iter().map(|p| p.recipe).collect();
         if tried.contains(&forms) {
@@ -180,6 +181,20 @@ fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {
         last = proof.prove();
         if last.is_ok() {
             break;
+        }
+    }
+    // Some forms at least.
+    for (level, trial) in [(Level::Sizes, &relaxed), (Level::Written, task.trial)] {
+        if last.is_err() {
+            let proof = AtLevel {
+                task,
+                scope: &scope,
+                trial,
+                level,
+                ordered: None,
+                lenient: true,
+            };
+            last = proof.prove().or(last);
         }
     }
     if last.as_ref().is_ok_and(|proved| proved.ledger.is_complete()) {
@@ -193,6 +208,7 @@ fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {
         trial: &relaxed,
         level: Level::All,
         ordered: Some(&ordered),
+        lenient: false,
     };
     match proof.prove() {
         // A certificate has no way to say in which order numbers are.
@@ -212,6 +228,9 @@ struct AtLevel<'a> {
     level: Level,
     /// Numbers that are to be in every order.
     ordered: Option<&'a Ordered>,
+    /// Forms whose proof says nothing about the rule are left out, whichever they are, and no form takes more than half
+    /// of the effort that is left.
+    lenient: bool,
 }
 
 impl AtLevel<'_> {
@@ -316,7 +335,12 @@ impl AtLevel<'_> {
             }
         }
         if coverage.forms == 0 {
-            return Err("there are no instances".to_owned());
+            let why = if left_out.is_empty() {
+                "there are no instances"
+            } else {
+                "no form of it is proved"
+            };
+            return Err(why.to_owned());
         }
         coverage.ranks.0 = coverage.ranks.0.min(coverage.ranks.1);
         // Where smaller forms stand for larger ones, those do not have to be proved by themselves.
@@ -375,8 +399,14 @@ impl AtLevel<'_> {
         coverage: &mut Coverage,
         left_out: &mut Vec<Recipe>,
     ) -> Result<bool, String> {
+        let part = Given {
+            effort: Rc::new(given.effort.half()),
+            tokens: given.tokens.clone(),
+            ..*given
+        };
+        let given = if self.lenient { &part } else { given };
         match self.required(prepared, given, coverage) {
-            Err(unproved) if unproved.limit && coverage.forms > 0 => {
+            Err(unproved) if unproved.limit && coverage.forms > 0 || self.lenient && unproved.says_nothing() => {
                 left_out.push(prepared.recipe.clone());
                 Ok(false)
             }
@@ -416,7 +446,11 @@ impl AtLevel<'_> {
         }
         if proved.cases == 0 {
             let why = format!("the rule applies at no sizes of a form of {}", form.operators());
-            return Err(Unproved { why, limit: true });
+            return Err(Unproved {
+                why,
+                limit: true,
+                open: false,
+            });
         }
         coverage.forms += 1;
         coverage.cases += proved.cases;
@@ -513,7 +547,7 @@ impl AtLevel<'_> {
             if seen.insert((form.key().clone(), named.clone())) {
                 match self.prove_form(&named, &form, given) {
                     Ok(_) => {}
-                    Err(unproved) if unproved.limit => {
+                    Err(unproved) if unproved.limit || self.lenient && unproved.open => {
                         limited += usize::from(!covered.contains(&ranks::spatial::structure(&prepared.recipe)));
                     }
                     Err(Unproved { why, .. }) => {
@@ -571,6 +605,14 @@ struct Unproved {
     why: String,
     /// The proof took too long, or found no sizes at which the rule applies: that says nothing about the rule.
     limit: bool,
+    /// It could not tell whether the rule applies, which says nothing about the rule either.
+    open: bool,
+}
+
+impl Unproved {
+    fn says_nothing(&self) -> bool {
+        self.limit || self.open
+    }
 }
 
 impl From<Unproved> for String {
@@ -629,6 +671,7 @@ fn prove_from(trial: &Trial, form: &Form, given: &Given, mut waiting: Vec<Facts>
                     "the proof takes more than {limit} for a form of {operators}: {cases} of its cases were proved"
                 ),
                 limit: true,
+                open: false,
             });
         }
         if facts.is_empty() {
@@ -647,8 +690,11 @@ fn prove_from(trial: &Trial, form: &Form, given: &Given, mut waiting: Vec<Facts>
             }
             Err(Stop::Divided | Stop::Empty) => {}
             Err(Stop::Open(why)) => {
-                let limit = given.effort.is_spent();
-                return Err(Unproved { why, limit });
+                return Err(Unproved {
+                    why,
+                    limit: given.effort.is_spent(),
+                    open: case.is_left_open(),
+                });
             }
         }
     }

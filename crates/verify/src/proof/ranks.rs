@@ -81,6 +81,7 @@ pub(super) fn prove(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverag
         let scope = Scope::of(&rule);
         let trial = Trial::new(scope.relaxed.clone());
         let own = AtLevel {
+            lenient: at.lenient,
             task: at.task,
             scope: &scope,
             trial: &trial,
