@@ -15,6 +15,8 @@ pub enum Formula {
     Function(Function),
     /// Elements along axes, combined.
     Reduction(Reduction),
+    /// Elements along the axis `axis` up to each, combined: without itself if `exclusive`, from the end if `reverse`.
+    Running(Fold),
     /// The elements of a window, combined: their mean, if the fold is a sum.
     Window(Fold),
     /// A sum of products.

@@ -169,7 +169,7 @@ pub(super) const OPS: &[OpDef] = &[
         ])
         .infer(infer_cumsum)
         .reference(reference!(cumsum))
-        .formula(Formula::Whole)
+        .formula(Formula::Running(Fold::Sum))
         .traits(OpTraits::LINEAR)
         .cost(CostRule::PerInput(1.0))
         .onnx("CumSum", 11),
@@ -197,7 +197,7 @@ pub(super) const OPS: &[OpDef] = &[
         ])
         .infer(infer_cumsum)
         .reference(reference!(cumprod))
-        .formula(Formula::Whole)
+        .formula(Formula::Running(Fold::Product))
         .cost(CostRule::PerInput(1.0))
         .onnx("CumProd", 26),
 ];

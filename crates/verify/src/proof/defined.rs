@@ -187,6 +187,15 @@ impl Known<'_> {
     /// True if the value is a real number wherever the operands are.
     fn is_total(&self, x: &Expr) -> Res<bool> {
         for (factor, exponent) in x.terms().iter().flat_map(|(product, _)| product) {
+            if let Factor::Size(atom) = factor
+                && *exponent < 0
+            {
+                let size = Dim::atom(atom.clone());
+                if has_bound(&size) || self.case.is_zero(&size)? {
+                    return Ok(false);
+                }
+                continue;
+            }
             let total = match factor {
                 Factor::Size(_) | Factor::Element(..) => true,
                 Factor::Apply(fun, args) => {

@@ -82,6 +82,7 @@ pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
             _ => Expr::apply(name, args),
         },
         (known::EXP, [x]) if x.is_zero() => Expr::int(1),
+        (known::EXP, [x]) if *x == Expr::float(f64::NEG_INFINITY) => Expr::zero(),
         (known::EXP, [x]) => exponential(x),
         (known::LOG, [x]) => logarithm(x),
         (known::DIV, [a, b]) if b.as_number().is_some_and(|v| v.is_one()) => a.clone(),

@@ -17,7 +17,7 @@ use super::function::function;
 use super::laws;
 use tautomer_graph::{Graph, Node, VertexId};
 use tautomer_op::movement::Map;
-use tautomer_op::{AttrValue, Formula, Function, Op, OpDef, OpTraits};
+use tautomer_op::{AttrValue, Formula, Function, Op, OpDef, OpTraits, known};
 use tautomer_tensor::{DType, Dim, Tensor, Type};
 
 /// The position of an element.
@@ -108,7 +108,7 @@ impl Call {
     }
 }
 
-fn place(axis: i64, rank: usize) -> Res<usize> {
+pub(super) fn place(axis: i64, rank: usize) -> Res<usize> {
     let axis = if axis < 0 { axis + rank as i64 } else { axis };
     usize::try_from(axis).ok().filter(|&a| a <= rank).ok_or(Stop::Empty)
 }
@@ -499,6 +499,9 @@ impl<'a> Meaning<'a> {
         if let Some(value) = self.reduced_element(call, shape, at)? {
             return Ok(value);
         }
+        if let Some(value) = self.running_element(call, shape, at)? {
+            return Ok(value);
+        }
         if is_elementwise(call.def) {
             return self.elementwise(call, shape, at);
         }
@@ -513,6 +516,13 @@ impl<'a> Meaning<'a> {
 
     fn elementwise(&self, call: &Call, shape: &[Dim], at: &At) -> Res<Cases> {
         let operands = self.elementwise_operands(call);
+        if let [condition, then, otherwise] = operands.as_slice()
+            && call.def.law() == Formula::Function(Function::Choice)
+            && let Some(sign) = self.comparison(*condition, shape, at)?
+        {
+            let element = |v: VertexId| self.element(v, &self.broadcast_at(v, shape, at)?);
+            return self.choose(&sign, &|| element(*then), &|| element(*otherwise));
+        }
         let mut values = Vec::with_capacity(operands.len());
         for &v in &operands {
             values.push(self.element(v, &self.broadcast_at(v, shape, at)?)?);
@@ -535,6 +545,46 @@ impl<'a> Meaning<'a> {
         self.combined(&values, &|args| {
             function(call, args, from, to, &|x| self.case.number(x))
         })
+    }
+
+    /// The value that is at least 0 exactly where a condition holds, if that compares indices and dimensions.
+    fn comparison(&self, condition: VertexId, shape: &[Dim], at: &At) -> Res<Option<Dim>> {
+        let Some(call) = self.call(condition) else {
+            return Ok(None);
+        };
+        // Narrow integers wrap around, and rounded numbers are no indices.
+        let is_index = |v: &VertexId| self.dtype(*v) == DType::I64 || self.dtype(*v).is_float() && !self.case.rounds();
+        let [a, b] = call.operands.as_slice() else {
+            return Ok(None);
+        };
+        if !is_index(a) || !is_index(b) {
+            return Ok(None);
+        }
+        let at = self.broadcast_at(condition, shape, at)?;
+        let own = self.shape(condition)?;
+        let index = |v: VertexId| -> Res<Option<Dim>> {
+            let cases = self.element(v, &self.broadcast_at(v, &own, &at)?)?;
+            Ok(match cases.as_slice() {
+                // A product of dimensions may exceed the range of an integer.
+                [(guards, value)] if guards.is_empty() => {
+                    value.as_dim().filter(|d| d.terms().iter().all(|(p, _)| p.len() < 2))
+                }
+                _ => None,
+            })
+        };
+        let one = Dim::Const(1);
+        let (less, or_equal) = match call.def.name {
+            known::LESS => (true, false),
+            known::LESS_OR_EQUAL => (true, true),
+            known::GREATER => (false, false),
+            known::GREATER_OR_EQUAL => (false, true),
+            _ => return Ok(None),
+        };
+        let (Some(a), Some(b)) = (index(*a)?, index(*b)?) else {
+            return Ok(None);
+        };
+        let above = if less { b - a } else { a - b };
+        Ok(Some(if or_equal { above } else { above - one }))
     }
 
     /// True for a conversion to a floating-point type that lacks some numbers of the operand: not if those were just

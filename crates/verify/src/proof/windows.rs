@@ -5,7 +5,7 @@ use super::expr::{Expr, Fun, Kind};
 use super::facts::Made;
 use super::fold::Cases;
 use super::laws;
-use super::meaning::{At, Call, Meaning, open, single};
+use super::meaning::{At, Call, Meaning, open, place, single};
 use tautomer_op::{Each, Fold, Formula, Reduction, Total, known};
 use tautomer_tensor::Dim;
 
@@ -271,5 +271,51 @@ impl Meaning<'_> {
             Total::Root => laws::apply(known::SQRT, vec![value]),
             Total::Logarithm => laws::apply(known::LOG, vec![value]),
         })))
+    }
+
+    /// An element of a running sum or product.
+    pub(super) fn running_element(&self, call: &Call, shape: &[Dim], at: &At) -> Res<Option<Cases>> {
+        let Formula::Running(fold) = call.def.law() else {
+            return Ok(None);
+        };
+        let Some(axis) = call.int("axis").and_then(|axis| axis.as_const()) else {
+            return Ok(None);
+        };
+        let x = call.operands[0];
+        let axis = place(axis, shape.len())?;
+        let extent = shape.get(axis).ok_or(Stop::Empty)?.clone();
+        let index = self.index(at, shape);
+        let (reverse, itself) = (call.flag("reverse"), i64::from(call.flag("exclusive")));
+        // The sum of equal elements is their number times one of them.
+        let any = self.case.fresh();
+        let limits = super::fold::limits(&[(any.clone(), extent.clone())]);
+        let mut place = index.clone();
+        place[axis] = Dim::symbol(&any);
+        let one = self.case.within(&limits, || self.element(x, &At::Index(place)))?;
+        if let ([(guards, value)], Fold::Sum) = (one.as_slice(), fold)
+            && guards.is_empty()
+            && !value.mentions(&any)
+        {
+            let before = if reverse {
+                extent - index[axis].clone()
+            } else {
+                index[axis].clone() + Dim::Const(1)
+            };
+            let count = Expr::of_dim(&self.case.simplified(&(before - Dim::Const(itself))));
+            return Ok(Some(single(value.mul(&count))));
+        }
+        let value = self.over(Kind::from(fold), &[extent], &|k| {
+            let before = index[axis].clone() - k[0].clone();
+            let before = if reverse { -before } else { before };
+            let guard = before - Dim::Const(itself);
+            let mut place = index.clone();
+            place[axis] = k[0].clone();
+            let cases = self
+                .case
+                .within(std::slice::from_ref(&guard), || self.element(x, &At::Index(place)))?;
+            let guarded = |(more, v): (Vec<Dim>, Expr)| ([std::slice::from_ref(&guard), &more].concat(), v);
+            Ok(cases.into_iter().map(guarded).collect())
+        })?;
+        Ok(Some(single(value)))
     }
 }

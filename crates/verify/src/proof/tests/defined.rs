@@ -60,3 +60,29 @@ fn axes_split_without_a_remainder_are_multiples() {
         );
     }
 }
+
+/// A running sum adds up what comes before, and a choice by place takes parts of a sum.
+#[test]
+fn running_sums_and_places_are_known() {
+    for text in [
+        "r(x: f32[n, m]) { cumsum(x * 2) {axis = 1, exclusive = false, reverse = true} => cumsum(x) {axis = 1, exclusive = false, reverse = true} * 2 numerics real }",
+        "r(x: f32[n, m]) { cumsum(transpose(x) {perm = [1, 0]}) {axis = 1, exclusive = true, reverse = true} => transpose(cumsum(x) {axis = 0, exclusive = true, reverse = true}) {perm = [1, 0]} numerics bitwise }",
+        "r(q: f32[b, h, s, d], k: f32[b, h, s, d], v: f32[b, h, s, d]) { attention(q, k, v) {is_causal = true, scale = 0.5} => attention(q * 2, k, v) {is_causal = true, scale = 0.25} numerics real }",
+        "r(x: f32[n, n], v: f32[n, m]) { let p = cumsum(constant_of_shape() {shape = [n, 1], value = 1}) {axis = 0}; let c = cumsum(constant_of_shape() {shape = [1, n], value = 1}) {axis = 1}; matmul(where(c <= p, x, 0.0), v) => matmul(where(p < c, 0.0, x), v) numerics real }",
+    ] {
+        let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
+        assert!(
+            matches!(verdict, Verdict::ProvedForAll(_)),
+            "{text}: {verdict}, {}",
+            why.unwrap_or_default()
+        );
+    }
+    for text in [
+        "r(x: f32[n, m]) { cumsum(x) {axis = 1, exclusive = false, reverse = false} => cumsum(x) {axis = 1, exclusive = true, reverse = false} numerics real }",
+        "r(x: f32[n]) { cumsum(x) {axis = 0, exclusive = false, reverse = true} => cumsum(x) {axis = 0, exclusive = false, reverse = false} numerics real }",
+        "r(x: i32[n]) { cumsum(x) {axis = 0, exclusive = true, reverse = true} => reduce_sum(x) {axes = [0], keepdims = true} - cumsum(x) {axis = 0, exclusive = true, reverse = false} numerics bitwise }",
+    ] {
+        let (verdict, _) = verdict_of(&format!("/// Wrong.\nrule {text}"));
+        assert!(!matches!(verdict, Verdict::ProvedForAll(_)), "{text}: {verdict}");
+    }
+}
