@@ -9,6 +9,8 @@
 
 use std::sync::Arc;
 
+use num_traits::Signed;
+
 use super::case::{Case, Res, has_bound};
 use super::expr::{Expr, Factor, Kind, Product, replaced};
 use super::fold;
@@ -215,19 +217,36 @@ impl Known<'_> {
         Ok(true)
     }
 
-    /// True if a factor that is a real number is positive.
+    /// True if a factor that is a real number is positive: an exponential, or a sum of positive numbers with an element at
+    /// the first place.
     fn is_positive(&self, factor: &Factor) -> Res<bool> {
-        if !laws::is_positive(factor) {
-            return Ok(false);
-        }
-        let Factor::Fold(sum) = factor else { return Ok(true) };
+        let sum = match factor {
+            Factor::Apply(fun, _) => return Ok(fun.is(known::EXP)),
+            Factor::Fold(own) if own.kind == Kind::Sum && !own.body.is_zero() => own,
+            _ => return Ok(false),
+        };
         for (_, size) in &sum.ranges {
             if has_bound(size) || self.case.is_zero(size)? {
                 return Ok(false);
             }
         }
-        let mut inner = sum.body.terms().iter().flat_map(|(product, _)| product);
-        inner.try_fold(true, |all, (factor, _)| Ok(all && self.is_positive(factor)?))
+        let first = |guard: &Dim| {
+            let symbols = sum.ranges.iter().map(|(name, _)| name);
+            symbols.fold(guard.clone(), |dim, name| replaced(&dim, name, &Dim::Const(0)))
+        };
+        if !sum
+            .guards
+            .iter()
+            .all(|guard| self.case.known_sign(&first(guard)) == Some(true))
+        {
+            return Ok(false);
+        }
+        let mut terms = sum.body.terms().iter();
+        terms.try_fold(true, |all, (product, c)| {
+            let mut factors = product.iter();
+            let positive = factors.try_fold(true, |all, (factor, _)| Ok(all && self.is_positive(factor)?))?;
+            Ok(all && c.is_positive() && positive)
+        })
     }
 
     /// True if one product divides by the value.

@@ -82,7 +82,6 @@ pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
             _ => Expr::apply(name, args),
         },
         (known::EXP, [x]) if x.is_zero() => Expr::int(1),
-        (known::EXP, [x]) if *x == Expr::float(f64::NEG_INFINITY) => Expr::zero(),
         (known::EXP, [x]) => exponential(x),
         (known::LOG, [x]) => logarithm(x),
         (known::DIV, [a, b]) if b.as_number().is_some_and(|v| v.is_one()) => a.clone(),
@@ -249,10 +248,14 @@ fn whole_power(x: &Expr, n: i32) -> Expr {
     if n < 0 { power.inverse() } else { power }
 }
 
-/// `exp(a + b) = exp a · exp b`, `exp(n x) = (exp x)ⁿ`, `exp(log x) = x`
+/// `exp(a + b) = exp a · exp b`, `exp(n x) = (exp x)ⁿ`, `exp(log x) = x`, `exp(-∞) = 0`
 fn exponential(x: &Expr) -> Expr {
     let mut out = Expr::int(1);
+    let nothing = Expr::float(f64::NEG_INFINITY);
     for (product, c) in x.terms() {
+        if c.is_positive() && nothing.terms().iter().any(|(own, _)| own == product) {
+            return Expr::zero();
+        }
         let of = Expr::from_terms(vec![(product.clone(), BigRational::one())]);
         let times = c
             .is_integer()
@@ -305,7 +308,7 @@ fn logarithm(x: &Expr) -> Expr {
 }
 
 /// True for factors that are positive wherever they are defined.
-pub(super) fn is_positive(factor: &Factor) -> bool {
+fn is_positive(factor: &Factor) -> bool {
     match factor {
         Factor::Apply(fun, _) => fun.is(known::EXP),
         Factor::Fold(fold) => {

@@ -68,6 +68,7 @@ fn running_sums_and_places_are_known() {
         "r(x: f32[n, m]) { cumsum(x * 2) {axis = 1, exclusive = false, reverse = true} => cumsum(x) {axis = 1, exclusive = false, reverse = true} * 2 numerics real }",
         "r(x: f32[n, m]) { cumsum(transpose(x) {perm = [1, 0]}) {axis = 1, exclusive = true, reverse = true} => transpose(cumsum(x) {axis = 0, exclusive = true, reverse = true}) {perm = [1, 0]} numerics bitwise }",
         "r(q: f32[b, h, s, d], k: f32[b, h, s, d], v: f32[b, h, s, d]) { attention(q, k, v) {is_causal = true, scale = 0.5} => attention(q * 2, k, v) {is_causal = true, scale = 0.25} numerics real }",
+        "r(q: f32[b, h, s, d], k: f32[b, h, s, d], v: f32[b, h, s, d]) { attention(q, k, v) {is_causal = true, scale = 0.5} => let p = cumsum(constant_of_shape() {shape = [s, 1], value = 1}) {axis = 0}; let c = cumsum(constant_of_shape() {shape = [1, s], value = 1}) {axis = 1}; matmul(softmax(where(p < c, -inf, matmul(q, transpose(k) {perm = [0, 1, 3, 2]}) * 0.5)) {axis = 3}, v) numerics real }",
         "r(x: f32[n, n], v: f32[n, m]) { let p = cumsum(constant_of_shape() {shape = [n, 1], value = 1}) {axis = 0}; let c = cumsum(constant_of_shape() {shape = [1, n], value = 1}) {axis = 1}; matmul(where(c <= p, x, 0.0), v) => matmul(where(p < c, 0.0, x), v) numerics real }",
     ] {
         let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
