@@ -282,7 +282,7 @@ fn choices(wanted: &[(Arc<str>, Dim)], from: &[(Arc<str>, Dim)]) -> Vec<Vec<Arc<
         all.iter()
             .flat_map(|before: &Vec<Arc<str>>| {
                 let free = from.iter().filter(|(name, n)| n == size && !before.contains(name));
-                free.map(|(name, _)| [before.as_slice(), &[name.clone()]].concat())
+                free.map(|(name, _)| [before.as_slice(), std::slice::from_ref(name)].concat())
             })
             .collect()
     })

@@ -192,7 +192,7 @@ impl Form {
     /// True if all calls treat each axis separately.
     pub(super) fn axes_alone(&self) -> bool {
         self.recipe.steps.iter().all(|step| match step {
-            Step::Call { def, .. } => super::has_axes_alone(def),
+            Step::Call { def, .. } => super::cases::has_axes_alone(def),
             _ => true,
         })
     }

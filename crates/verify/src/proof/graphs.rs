@@ -5,9 +5,9 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::case::{Case, Res, Stop};
+use super::cases::{CASES, check_source, compare, expanded, numbered_leaves};
 use super::facts::{EFFORT, Effort, Facts};
 use super::meaning::Meaning;
-use super::{CASES, check_source, compare, expanded, numbered_leaves};
 use tautomer_graph::{Graph, Node, VertexId};
 use tautomer_tensor::{Atom, Dim};
 

@@ -19,10 +19,12 @@ use rustc_hash::FxHashSet;
 use self::matches::{by_rank, example};
 use self::spaces::least_ranks;
 use self::text::Text;
+use super::cases::Given;
 use super::conditions::Named;
 use super::form::{Form, has_sized_constants};
+use super::level::AtLevel;
 use super::scope::{Prepared, Scope, Source};
-use super::{AtLevel, Coverage, EFFORT, Given};
+use super::{Coverage, EFFORT};
 use crate::instance::recipe::{Recipe, Step};
 
 use tautomer_graph::VertexId;

@@ -475,6 +475,7 @@ pub(super) fn prove(rule: &Rule, same_types: bool) -> Option<Coverage> {
     }
     Some(Coverage {
         forms: choices.len(),
+        limited: 0,
         cases: choices.len(),
         any_rank: true,
         rounded: false,

@@ -11,20 +11,23 @@ use std::sync::Arc;
 use num_traits::ToPrimitive;
 use rustc_hash::FxHashMap;
 
-use super::case::Case;
+use super::case::{Case, Stop};
+use super::cases::{expanded, numbered_leaves};
 use super::expr::{Expr, Factor, Kind};
 use super::facts::Facts;
 use super::meaning::{At, Meaning};
-use super::*;
+use super::{Task, laws, prove};
 use crate::compare::data;
 use crate::instance::random::Random;
 use crate::instance::seeds::seeds;
 use crate::{Covers, Options, Verdict, verify};
 use tautomer_diag::Source;
-use tautomer_graph::interpret_over;
+use tautomer_graph::{Graph, interpret_over};
 use tautomer_lang::parse_rules;
 use tautomer_op::Value;
+use tautomer_rewrite::Trial;
 use tautomer_rule::{RuleSet, library, library_set, load_rules};
+use tautomer_tensor::Dim;
 
 /// Limit on the elements compared for each result.
 const PLACES: usize = 12;

@@ -2,10 +2,11 @@
 
 use rustc_hash::FxHashSet;
 
+use super::EFFORT;
 use super::conditions::Named;
 use super::form::Form;
+use super::level::AtLevel;
 use super::scope::{Prepared, Source, calls};
-use super::{AtLevel, EFFORT};
 use crate::instance::recipe::{Recipe, Step};
 
 use tautomer_graph::term::Reads;

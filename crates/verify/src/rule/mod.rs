@@ -23,7 +23,7 @@ use crate::compare::finding::Fault;
 use crate::instance::random::Random;
 use crate::instance::recipe::Recipe;
 use crate::instance::seeds::{Seeds, unmatched_alternatives};
-use crate::proof;
+use crate::proof::{self, Coverage};
 use crate::verdict::options::Options;
 use crate::verdict::report::{Report, Verdict, counterexample};
 use tautomer_diag::Span;
@@ -139,6 +139,11 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
     if let Some(Err(why)) = &proof {
         report.not_proved = Some(why.clone());
     }
+    // A proof of a few forms says less than one at the shapes of all instances.
+    let says_less = |coverage: &Coverage| {
+        coverage.limited > coverage.forms && missed.is_none() && matches!(evidence.verdict(), Verdict::Proved { .. })
+    };
+    let proof = proof.filter(|proof| !proof.as_ref().is_ok_and(says_less));
     report.verdict = match (wrong, proof) {
         (Some(found), _) => {
             let shrinking = Shrinking {

@@ -13,10 +13,12 @@ use rustc_hash::FxHashSet;
 use super::matches::{by_rank, example_of};
 use super::{COMBINATIONS, MOST, Ranks, Skeleton, prove_one, skeletons, values, with_attribute};
 use crate::instance::recipe::{Recipe, Step};
+use crate::proof::Coverage;
+use crate::proof::cases::Given;
 use crate::proof::conditions::Named;
 use crate::proof::form::has_sized_constants;
+use crate::proof::level::AtLevel;
 use crate::proof::scope::{Prepared, Scope, is_field};
-use crate::proof::{AtLevel, Coverage, Given};
 
 use tautomer_graph::{Node, VertexId};
 use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind};

@@ -8,8 +8,12 @@ use super::super::conditions::{self, Named};
 use super::super::facts::Facts;
 use super::super::form::Form;
 use super::super::scope::Scope;
-use super::super::{AtLevel, EFFORT, Effort, Stop, check_source, complete_types};
 use crate::instance::recipe::{Recipe, Step};
+use crate::proof::EFFORT;
+use crate::proof::case::Stop;
+use crate::proof::cases::{check_source, complete_types};
+use crate::proof::facts::Effort;
+use crate::proof::level::AtLevel;
 
 use tautomer_graph::{Graph, Node, VertexId};
 use tautomer_lang::ast::{Ast, Dims, ExprId, ExprKind, TypeExpr, TypeKind};
