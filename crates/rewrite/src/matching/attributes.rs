@@ -7,7 +7,7 @@ use super::program::AttrCheck;
 use super::search::Searcher;
 use super::stack::Undo;
 use super::{AttrRefs, Form, Host};
-use tautomer_op::{AttrDef, AttrKind, AttrValue, AxisOf, Fact, OpDef, normalize};
+use tautomer_op::{AttrDef, AttrKind, AttrValue, AxesRule, AxisOf, Fact, OpDef, ShapeRule, normalize};
 use tautomer_rule::ListItem;
 use tautomer_tensor::Dim;
 
@@ -57,7 +57,12 @@ impl<'h, H: Host> Searcher<'h, H> {
         match check {
             AttrCheck::Free => true,
             AttrCheck::Slot(slot) => self.bind_slot(*slot, None, SlotValue::Attr(number)),
-            AttrCheck::SlotEach(slot) => self.bind_slot(*slot, Some(index), SlotValue::Attr(number)),
+            AttrCheck::Named(slot) => {
+                self.is_normal(def, place, number, form) && self.bind_slot(*slot, None, SlotValue::Attr(number))
+            }
+            AttrCheck::SlotEach(slot) => {
+                self.is_normal(def, place, number, form) && self.bind_slot(*slot, Some(index), SlotValue::Attr(number))
+            }
             AttrCheck::Fixed(value) => self.host.attr_value(number).equals(value),
             AttrCheck::Axis(value) => self.is_axis(&def.attrs[place], value, number, form),
             AttrCheck::Default => self.is_default(def, place, number, form),
@@ -70,8 +75,44 @@ impl<'h, H: Host> Searcher<'h, H> {
                         ListItem::Int(value) => d.equals(&Dim::Const(*value)) == Some(true),
                         ListItem::Bind(_) | ListItem::Any => true,
                     });
-                fits && self.bind_slot(*slot, None, SlotValue::Attr(number))
+                fits && self.is_normal(def, place, number, form)
+                    && (def.shapes != ShapeRule::Reshape || self.is_resolved(items, list, form))
+                    && self.bind_slot(*slot, None, SlotValue::Attr(number))
             }
+        }
+    }
+
+    /// False if a name stands for a -1 or a 0 that means another dimension, which is not known.
+    fn is_resolved(&self, items: &[ListItem], list: &[Dim], form: &Form<'h, H::V>) -> bool {
+        let first = form.operands.first().and_then(|&v| self.host.ty(v).as_tensor());
+        let shape = first.and_then(|ty| ty.shape.as_ref());
+        let is_open = || shape.is_none_or(|shape| shape.iter().any(Dim::has_unknown));
+        items.iter().zip(list).all(|(item, d)| match (item, d.as_const()) {
+            (ListItem::Bind(_), Some(0)) => !is_open(),
+            (ListItem::Bind(_), Some(n)) => n > 0,
+            _ => true,
+        })
+    }
+
+    /// True if the attribute is as it would be if the rank of the first operand were known. Where it is not known, axes
+    /// may be counted from the end, or be in another order, and what an operator fills in may be left out; the text of a
+    /// rule may look at a name, and proofs assume that it stands for the normal form.
+    fn is_normal(&self, def: &OpDef, place: usize, number: u32, form: &Form<'h, H::V>) -> bool {
+        let first = form.operands.first().and_then(|&v| self.host.ty(v).as_tensor());
+        if first.is_none_or(|ty| ty.rank().is_some()) {
+            return true;
+        }
+        let attr = &def.attrs[place];
+        let is_axis = matches!(attr.kind, AttrKind::Axis(_) | AttrKind::Axes(_));
+        let front = |d: &Dim| d.as_const().is_none_or(|n| n >= 0);
+        match self.host.attr_value(number) {
+            AttrValue::None => def.canonical.is_none(),
+            AttrValue::Int(axis) if is_axis => front(axis),
+            AttrValue::Ints(axes) if is_axis => {
+                let is_order = def.axes_rule() == AxesRule::Permuted;
+                axes.iter().all(front) && (is_order || axes.iter().map(Dim::as_const).is_sorted())
+            }
+            _ => true,
         }
     }
 

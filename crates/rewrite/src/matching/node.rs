@@ -145,7 +145,7 @@ impl<'h, H: Host> Searcher<'h, H> {
                 for place in 0..def.attrs.len() {
                     let fits = match (rest, program.rest_slot[at.0 as usize]) {
                         (Some(_), Some(first)) => {
-                            self.attribute(def, place, &AttrCheck::Slot(first + place), &form, index)
+                            self.attribute(def, place, &AttrCheck::Named(first + place), &form, index)
                         }
                         _ => self.attribute(def, place, &AttrCheck::Default, &form, index),
                     };

@@ -43,9 +43,11 @@ pub(super) enum AttrCheck {
     Free,
     /// The value of this slot.
     Slot(usize),
-    /// The value of this slot for the current index.
+    /// The value of this slot, in its normal form.
+    Named(usize),
+    /// The value of this slot for the current index, in its normal form.
     SlotEach(usize),
-    /// A list that matches these items; it is stored in this slot.
+    /// A list in its normal form that matches these items; it is stored in this slot.
     List(usize, Vec<ListItem>),
 }
 
@@ -186,9 +188,9 @@ fn check(def: &OpDef, attr: &'static AttrDef, wanted: &AttrPattern, slot: &mut i
             }
         }
         AttrPattern::Any => AttrCheck::Free,
-        AttrPattern::Bind(name) => AttrCheck::Slot(slot(Slot::Name(name.clone()))),
+        AttrPattern::Bind(name) => AttrCheck::Named(slot(Slot::Name(name.clone()))),
         AttrPattern::BindEach(name) => AttrCheck::SlotEach(slot(Slot::NameEach(name.clone()))),
-        AttrPattern::Rest(rest) => AttrCheck::Slot(slot(Slot::Rest(rest.clone(), attr.name))),
+        AttrPattern::Rest(rest) => AttrCheck::Named(slot(Slot::Rest(rest.clone(), attr.name))),
         AttrPattern::List(items) => AttrCheck::List(slot(Slot::List(items.clone())), items.clone()),
         AttrPattern::Computed(id) => AttrCheck::Slot(slot(Slot::Computed(*id, attr))),
     }

@@ -89,3 +89,65 @@ fn rules_that_keep_types_apply_to_unknown_ones() {
         assert!(saturation > 0 && substitution > 0, "{rule} in {program}");
     }
 }
+
+#[test]
+fn names_stand_for_attributes_in_their_normal_form() {
+    let wrong = [
+        (
+            "rule r(x, y) { relu(concat(x, y) {axis = k}) => concat(relu(x), relu(y)) {axis = max(k, 0)} }",
+            "fn main(x: f32[..], y: f32[..]) { relu(concat(x, y) {axis = -1}) }",
+        ),
+        // The last axis twice.
+        (
+            "rule r(x) { reduce_sum(reduce_sum(x) {axes = j, keepdims = true}) {axes = k, keepdims = true} \
+             => reduce_sum(x) {axes = j ++ [i for i in k if (i in j) == false], keepdims = true} }",
+            "fn main(x: f32[..]) { reduce_sum(reduce_sum(x) {axes = [-1]}) {axes = [1]} }",
+        ),
+        // The last axis of a value with one axis less.
+        (
+            "rule r(x) { softmax(squeeze(x) {axes = [3]}) {..a} => squeeze(softmax(x) {..a}) {axes = [3]} }",
+            "fn main(x: f32[..]) { softmax(squeeze(x) {axes = [3]}) {axis = -1} }",
+        ),
+        (
+            "rule r(x) { relu(transpose(x) {perm = p}) => when given(p) { transpose(relu(x)) {perm = p} } else { x } }",
+            "fn main(x: f32[..]) { relu(transpose(x)) }",
+        ),
+        (
+            "rule r(x) { relu(reduce_sum(x) {axes = [j, k], keepdims = true}) => when j < k { relu(reduce_sum(x) {axes = [j, k], keepdims = true}) } else { x } }",
+            "fn main(x: f32[..]) { relu(reduce_sum(x) {axes = [1, 0]}) }",
+        ),
+        (
+            "rule r(x) { relu(reshape(x) {shape = [a, b]}) => when a > 0 { reshape(relu(x)) {shape = [a, b]} } else { reshape(x) {shape = [a, b]} } }",
+            "fn main(x: f32[?, 6]) { relu(reshape(x) {shape = [-1, 4]}) }",
+        ),
+    ];
+    for (rule, program) in wrong {
+        assert_eq!(applications(rule, program), (0, 0), "{rule} in {program}");
+    }
+    let right = [
+        (
+            "rule r(x, y) { relu(concat(x, y) {axis = k}) => concat(relu(x), relu(y)) {axis = k} }",
+            "fn main(x: f32[..], y: f32[..]) { relu(concat(x, y) {axis = 1}) }",
+        ),
+        (
+            "rule r(x, y) { relu(concat(x, y) {axis = k}) => concat(relu(x), relu(y)) {axis = k} }",
+            "fn main(x: f32[?, ?], y: f32[?, ?]) { relu(concat(x, y) {axis = -1}) }",
+        ),
+        (
+            "rule r(x) { relu(relu(transpose(x) {..a})) => relu(transpose(x) {..a}) }",
+            "fn main(x: f32[..]) { relu(relu(transpose(x) {perm = [1, 0]})) }",
+        ),
+        (
+            "rule r(x) { relu(relu(reduce_sum(x))) => relu(reduce_sum(x)) }",
+            "fn main(x: f32[..]) { relu(relu(reduce_sum(x))) }",
+        ),
+        (
+            "rule r(x) { relu(relu(reshape(x) {shape = [a, b]})) => relu(reshape(x) {shape = [a, b]}) }",
+            "fn main(x: f32[n, 6]) { relu(relu(reshape(x) {shape = [0, 6]})) }",
+        ),
+    ];
+    for (rule, program) in right {
+        let (saturation, substitution) = applications(rule, program);
+        assert!(saturation > 0 && substitution > 0, "{rule} in {program}");
+    }
+}

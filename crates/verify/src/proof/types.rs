@@ -38,7 +38,7 @@ impl AtLevel<'_> {
             .conditions
             .iter()
             .any(|&c| rule.ast.mentions(c, &sizes) || calls(&rule.ast, c, &|f| f.reads == Reads::Ranks));
-        if looks_at_sizes {
+        if looks_at_sizes || self.scope.mixes_types() {
             return false;
         }
         let is_type = |open: &super::scope::Open| matches!(open.def.attrs[open.attr].kind, AttrKind::DType);

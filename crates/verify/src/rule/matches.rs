@@ -74,6 +74,7 @@ mod tests {
             "/// Exchanges operands.\nrule r(x, y) { (x - y) | (y - x) => x - y numerics real }",
             "/// Also where only an operand has alternatives.\nrule r(x, y) { relu((x - y) | (y - x)) => relu(x - y) numerics real }",
             "/// One of three.\nrule r(x, y, z) { (where(x, y, z)) | (where(z, y, x)) | (where(x, z, y)) => where(x, y, z) where x.dtype == bool, y.dtype == bool, z.dtype == bool numerics bitwise }",
+            "/// Other operands where the second matches, which fewer instances have.\nrule r(x, b) { let u = bias_add(x, b) {axis = 0} | (x + b); relu(u) => relu(x + reshape(b) {shape = [b.size] ++ [1 for i in range(1, x.rank)]}) numerics real }",
             "/// Only right if the first list is empty.\nrule r(x[i], y, z[j]) { concat(x[i] for i in 0..n, y, z[j] for j in 0..m) {axis = 0} => concat(y, x[i] for i in 0..n, z[j] for j in 0..m) {axis = 0} numerics bitwise }",
         ] {
             assert!(is_refuted(wrong), "{wrong}");

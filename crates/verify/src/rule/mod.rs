@@ -127,6 +127,10 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
         }
         _ => None,
     };
+    let wrong = match &proof {
+        Some(Err(_)) => search.try_forms(&mut Random::part(options.seed, "forms")),
+        _ => wrong,
+    };
     let never_built = search.target_is_never_built();
     let Search {
         mut report,

@@ -11,8 +11,13 @@ use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
 use crate::instance::{coincide, legalized, probe};
 use crate::verdict::options::Options;
+use tautomer_diag::Span;
 use tautomer_graph::VertexId;
+use tautomer_lang::ast::ExprKind;
+use tautomer_op::{AttrKind, AttrValue};
 use tautomer_rewrite::Sides;
+use tautomer_rule::{AttrPattern, Class, PatternId, PatternNode, Rule};
+use tautomer_tensor::DType;
 
 /// The least number of instances tried of each kind, however few are asked for.
 const LEAST: usize = 2;
@@ -31,6 +36,9 @@ const CHOSEN: usize = 3;
 
 /// The number of instances with other words and flags that are probed.
 const WORDED: usize = 4;
+
+/// Forms of a failed proof that are tried.
+const FORMS: usize = 40;
 
 /// Windows that are tried under each of these.
 const WINDOWS: usize = 150;
@@ -52,9 +60,10 @@ impl Search<'_> {
         let bases: Vec<Recipe> = bases.take(OPERATED).map(|i| self.pool[i].clone()).collect();
         let fits = |recipe: &Recipe| recipe.sides(self.trial).is_some_and(|sides| sides.types_agree());
         let mut waiting: Vec<(&str, Recipe)> = Vec::new();
+        let named = named_types(self.rule);
         for base in &bases {
             for (name, next) in with_each_operator(base, self.rule) {
-                let retyped = probe::with_discrete_types(&next, &fits);
+                let retyped = probe::with_discrete_types(&next, &named, &fits);
                 waiting.extend([next].into_iter().chain(retyped).map(|next| (name, next)));
             }
         }
@@ -100,17 +109,24 @@ impl Search<'_> {
             .agreeing
             .iter()
             .filter(has_axes)
+            .filter(|i| self.is_apart(&self.pool[**i]))
             .min_by_key(weight)
+            .or_else(|| self.agreeing.iter().filter(has_axes).min_by_key(weight))
             .or_else(|| self.agreeing.first());
         let base = self.pool[*base?].clone();
         let fits = |recipe: &Recipe| recipe.sides(self.trial).is_some_and(|sides| sides.types_agree());
-        let (all, complete) = probe::with_types(&base, &fits);
+        let named = named_types(self.rule);
+        let types = probe::Types {
+            asked: asks_for_types(self.rule),
+            named: &named,
+        };
+        let (all, complete) = probe::with_types(&base, &types, &fits);
         let first = self.bases();
         let roomy = self.roomiest(&first);
         let bases = first.into_iter().chain(roomy);
         let bases = bases.chain(self.agreeing.iter().rev().copied()).take(RETYPED);
         let discrete: Vec<Vec<Recipe>> = bases
-            .map(|i| probe::with_discrete_types(&self.pool[i], &fits))
+            .map(|i| probe::with_discrete_types(&self.pool[i], &named, &fits))
             .collect();
         let enough = self.report.instances + options.instances.max(LEAST);
         self.all_types = complete;
@@ -139,6 +155,23 @@ impl Search<'_> {
             .find_map(|next| self.attempt(next, random))
     }
 
+    /// True if no two variables match one value: two that do have one element type, and much is equal there that is not
+    /// elsewhere.
+    fn is_apart(&self, recipe: &Recipe) -> bool {
+        let Some(sides) = recipe.sides(self.trial) else {
+            return false;
+        };
+        let is_variable = |at: PatternId| matches!(self.rule.source.node(at), PatternNode::Variable(_));
+        let mut own: Vec<(VertexId, PatternId)> = Vec::new();
+        for &(at, v) in sides.bound.iter().filter(|(at, _)| is_variable(*at)) {
+            if own.iter().any(|&(u, other)| u == v && other != at) {
+                return false;
+            }
+            own.push((v, at));
+        }
+        true
+    }
+
     /// Tries instances that random search rarely finds: equal dimensions where types differed, every order of axes,
     /// numbers near those in the rule, sizes beyond them.
     pub(super) fn try_probes(&mut self, options: &Options, random: &mut Random) -> Option<WrongInstance> {
@@ -152,7 +185,8 @@ impl Search<'_> {
             seen.push(*i);
             is_new
         });
-        let bases: Vec<Recipe> = bases.into_iter().map(|i| self.pool[i].clone()).collect();
+        let mut bases: Vec<Recipe> = bases.into_iter().map(|i| self.pool[i].clone()).collect();
+        bases.extend(self.of_alternatives());
         let worded = self.worded(&bases);
         let kinds = self.kinds(&bases);
         let more = self.kinds_of_words(&worded);
@@ -168,6 +202,37 @@ impl Search<'_> {
             }
         }
         None
+    }
+
+    /// Tries the instances of a failed proof once more, with all dimensions equal: the formulas differ in one of their
+    /// forms, and where dimensions are equal, the types hide it least.
+    pub(super) fn try_forms(&mut self, random: &mut Random) -> Option<WrongInstance> {
+        let mut seen: FxHashSet<u64> = FxHashSet::default();
+        let mut waiting: Vec<Recipe> = Vec::new();
+        for i in &self.agreeing {
+            let mut equal = probe::with_equal_extents(&self.pool[*i]).into_iter();
+            waiting.extend(equal.next().filter(|next| seen.insert(next.fingerprint())));
+        }
+        waiting.truncate(FORMS);
+        waiting.into_iter().find_map(|next| self.attempt(next, random))
+    }
+
+    /// If the source has alternatives: the first instance with each list of operators, but not too many.
+    fn of_alternatives(&self) -> Vec<Recipe> {
+        let mut nodes = self.rule.source.nodes();
+        if !nodes.any(|(_, node)| matches!(node, PatternNode::AnyOf(_))) {
+            return Vec::new();
+        }
+        let mut seen: FxHashSet<Vec<&str>> = FxHashSet::default();
+        let mut is_new = |recipe: &Recipe| {
+            let calls = recipe.steps.iter().filter_map(|step| match step {
+                Step::Call { def, .. } => Some(def.name),
+                _ => None,
+            });
+            seen.insert(calls.collect())
+        };
+        let all = self.agreeing().chain(&self.refused);
+        all.filter(|recipe| is_new(recipe)).take(CHOSEN).cloned().collect()
     }
 
     /// For each of these instances, two of the same ranks: one with the fewest dimensions of 1, along which nothing can be
@@ -197,6 +262,7 @@ impl Search<'_> {
         let fits = &|recipe: &Recipe| recipe.sides(self.trial).is_some();
         let own = &mut Random::part(0, "one by one");
         let all_at_once = &mut Random::part(0, "all at once");
+        let close = &mut Random::part(0, "close to each other");
         let numbers = &self.numbers;
         let kind = |part: usize, lists: Vec<Vec<Recipe>>| Kind { lists, part };
         let each = |make: &mut dyn FnMut(&Recipe) -> Vec<Recipe>| bases.iter().map(make).collect::<Vec<_>>();
@@ -218,9 +284,19 @@ impl Search<'_> {
             sides.is_some_and(|sides| sides.source.iter().all(|v| has_elements(&sides, *v)))
         };
         let few = || bases.iter().take(CHOSEN);
+        let others = self.of_alternatives();
+        let ranked = bases.iter().take(1).chain(&others);
+        let named = named_types(self.rule);
+        let converted = bases.iter().take(usize::from(has_open_type(self.rule)));
+        // Over the real numbers, a detour through another floating-point type changes nothing.
+        let counts = |dtype: &DType| self.rule.class == Class::Bitwise || !dtype.is_float();
+        let types = named.iter().copied().chain(probe::CONVERTED).filter(counts);
+        let types: Vec<DType> = types.collect();
+        let converted = converted.flat_map(|r| probe::with_pairs_of_types(r, &types, fits));
         let axes = |random: &mut Random| few().map(|r| probe::with_axes(r, random)).collect();
         let everything = few().map(|r| probe::with_everything(r, tells, all_at_once)).collect();
         vec![
+            kind(1, converted.collect()),
             kind(4, operators),
             kind(4, self.refused.iter().map(probe::with_equal_extents).collect()),
             kind(2, each(&mut probe::with_orders)),
@@ -228,6 +304,7 @@ impl Search<'_> {
             kind(2, axes(all_at_once)),
             kind(2, single),
             kind(1, each(&mut |r| probe::with_all_numbers(r, numbers, own))),
+            kind(4, each(&mut |r| probe::with_close_numbers(r, numbers, close))),
             kind(4, tied),
             kind(
                 4,
@@ -238,6 +315,7 @@ impl Search<'_> {
                     .collect(),
             ),
             kind(8, bases.iter().take(PLAIN).map(probe::with_ranks).collect()),
+            kind(4, ranked.map(probe::with_each_rank).collect()),
             kind(8, each(&mut probe::with_blocks)),
             kind(8, each(&mut probe::with_empty_lists)),
             kind(2, each(&mut |r| probe::with_sizes(r, numbers))),
@@ -299,6 +377,61 @@ impl Search<'_> {
         }
         out
     }
+}
+
+/// The element types that the text of a rule names.
+fn named_types(rule: &Rule) -> Vec<DType> {
+    let mut out: Vec<DType> = Vec::new();
+    let mut add = |dtype: DType| {
+        if !out.contains(&dtype) {
+            out.push(dtype);
+        }
+    };
+    for (_, node) in rule.source.nodes() {
+        if let PatternNode::Call { attrs, .. } = node {
+            attrs.iter().for_each(|attr| match attr {
+                AttrPattern::Value(AttrValue::DType(dtype)) => add(*dtype),
+                _ => {}
+            });
+        }
+    }
+    let inside = |span: Span| span.start >= rule.span.start && span.end <= rule.span.end;
+    for (_, expr) in rule.ast.iter().filter(|(_, expr)| inside(expr.span)) {
+        if let ExprKind::Name(name) = &expr.kind
+            && let Ok(dtype) = name.parse()
+        {
+            add(dtype);
+        }
+    }
+    out
+}
+
+/// True if conditions or attributes of the source ask for element types.
+fn asks_for_types(rule: &Rule) -> bool {
+    let computed = rule.source.nodes().flat_map(|(_, node)| match node {
+        PatternNode::Call { attrs, .. } => attrs.as_slice(),
+        _ => &[],
+    });
+    let computed = computed.filter_map(|attr| match attr {
+        AttrPattern::Computed(id) => Some(*id),
+        _ => None,
+    });
+    rule.conditions
+        .iter()
+        .copied()
+        .chain(computed)
+        .any(|id| rule.ast.mentions(id, &|name| name == "dtype"))
+}
+
+/// True if the source leaves an attribute open that is an element type.
+fn has_open_type(rule: &Rule) -> bool {
+    rule.source.nodes().any(|(_, node)| match node {
+        PatternNode::Call { def, attrs, .. } => def.attrs.iter().zip(attrs).any(|(declared, attr)| {
+            let is_open = matches!(attr, AttrPattern::Bind(_) | AttrPattern::Rest(_) | AttrPattern::Any);
+            matches!(declared.kind, AttrKind::DType) && is_open
+        }),
+        _ => false,
+    })
 }
 
 /// False for a tensor that is known to be empty.

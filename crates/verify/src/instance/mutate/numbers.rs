@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::instance::random::Random;
 use tautomer_lang::ast::ExprKind;
-use tautomer_rule::Rule;
+use tautomer_rule::{Class, Rule};
 
 /// Limit on the numbers of a rule whose neighbourhoods are tried.
 const MOST_THRESHOLDS: usize = 16;
@@ -73,6 +73,24 @@ impl RuleNumbers {
             }
         }
         out
+    }
+
+    /// Zeros and numbers that are not finite, if the class tells them apart.
+    pub(crate) fn specials(&self) -> Vec<f64> {
+        match self.rule.class {
+            Class::Bitwise => vec![0.0, f64::NAN, -0.0, f64::INFINITY, f64::NEG_INFINITY],
+            Class::Real | Class::Approx(_) => Vec::new(),
+        }
+    }
+
+    /// Numbers between two neighbours of those in the rule, and whole ones.
+    pub(crate) fn between(&self) -> Vec<f64> {
+        let mut own = self.named();
+        own.sort_by(f64::total_cmp);
+        let middles = own.windows(2).map(|pair| pair[0] + (pair[1] - pair[0]) / 2.0);
+        let middles: Vec<f64> = middles.flat_map(|v| [v, v.round()]).collect();
+        let is_new = |i: &usize| !middles[..*i].contains(&middles[*i]) && !own.contains(&middles[*i]);
+        (0..middles.len()).filter(is_new).map(|i| middles[i]).collect()
     }
 
     /// Numbers around those in the rule: on either side of each, between two neighbours, and at distances from one that

@@ -2,10 +2,16 @@
 
 use crate::instance::mutate::RuleNumbers;
 use crate::instance::recipe::{Recipe, Step};
-use tautomer_op::{AttrKind, AttrValue};
+use tautomer_op::{AttrKind, AttrValue, AxesRule};
 
 /// The least count of operands to try, and the greatest.
 const MEMBERS: (i64, i64) = (6, 40);
+
+/// Limit on the operands of matrix products all of whose ranks are tried.
+const FACTORS: usize = 3;
+
+/// The largest rank of an operand that is tried beside others.
+const SMALL: usize = 3;
 
 /// The greatest rank to try.
 const RANK: usize = 9;
@@ -61,6 +67,35 @@ pub(crate) fn with_ranks(recipe: &Recipe) -> Vec<Recipe> {
         }
     }
     out
+}
+
+/// The recipe with all dimensions equal and one operand of each small rank: where dimensions are equal, operands of many
+/// ranks fit each other. All small ranks at once if these are few, or matrices are multiplied.
+pub(crate) fn with_each_rank(recipe: &Recipe) -> Vec<Recipe> {
+    let base = super::squared(recipe, super::EQUAL[0]);
+    let shaped: Vec<usize> = (0..base.steps.len()).filter(|&i| base.shape(i).is_some()).collect();
+    let with = |recipe: &Recipe, i: usize, rank: usize| {
+        let mut next = recipe.clone();
+        if let Some(shape) = next.shape_mut(i) {
+            *shape = vec![super::EQUAL[0]; rank];
+        }
+        next
+    };
+    let is_product = |step: &Step| matches!(step, Step::Call { def, .. } if def.axes_rule() == AxesRule::Matrices);
+    // Which of them are vectors, matrices and batches decides what is multiplied.
+    if shaped.len() <= 2 || base.steps.iter().any(is_product) && shaped.len() <= FACTORS {
+        let ranks: &[usize] = if shaped.len() <= 2 { &[2, 1, 3, 0] } else { &[3, 2, 1] };
+        let each = |all: Vec<Recipe>, i: &usize| -> Vec<Recipe> {
+            let next = all
+                .iter()
+                .flat_map(|recipe| ranks.iter().map(|&rank| with(recipe, *i, rank)));
+            next.collect()
+        };
+        return shaped.iter().fold(vec![base.clone()], each);
+    }
+    let others = shaped.iter().flat_map(|&i| (0..=SMALL).map(move |rank| (i, rank)));
+    let others = others.filter(|&(i, rank)| base.shape(i).is_some_and(|own| own.len() != rank));
+    others.map(|(i, rank)| with(&base, i, rank)).collect()
 }
 
 /// Each list of integers or axes empty, in all calls of the operator that has it.

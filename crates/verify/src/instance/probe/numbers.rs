@@ -12,6 +12,9 @@ const NUMBERS: usize = 400;
 /// The number of choices of all numbers at once.
 const TOGETHER: usize = 300;
 
+/// The number of choices of numbers close to each other.
+const CLOSE: usize = 150;
+
 /// Numbers that rules seldom contain: fractions, numbers of either sign, small and large ones.
 const ORDINARY: [f64; 18] = [
     3.0, 0.75, -2.0, 5.0, 1.5, 0.25, -0.5, 7.0, 1.75, 0.1, 10.0, 4.0, -3.0, 0.3, 100.0, 1e-3, 6.0, 1e6,
@@ -44,8 +47,10 @@ pub(crate) fn with_numbers(recipe: &Recipe, numbers: &RuleNumbers, random: &mut 
         let all = numbers
             .named()
             .into_iter()
+            .chain(numbers.between())
             .chain(ORDINARY.iter().take(6).copied())
             .chain(whole)
+            .chain(numbers.specials())
             .chain(all)
             .chain(ORDINARY.iter().skip(6).copied());
         let mut out: Vec<Recipe> = Vec::new();
@@ -111,6 +116,46 @@ pub(crate) fn with_all_numbers(recipe: &Recipe, numbers: &RuleNumbers, random: &
         next
     };
     (0..TOGETHER).map(|_| one()).collect()
+}
+
+/// The recipe with all constants and float attributes replaced at once, by numbers that differ by less than a number of
+/// the rule, and by numbers that the class alone tells apart. Most attributes without a default stay left out.
+pub(crate) fn with_close_numbers(recipe: &Recipe, numbers: &RuleNumbers, random: &mut Random) -> Vec<Recipe> {
+    let places = all_places(recipe);
+    if places.len() < 2 {
+        return Vec::new();
+    }
+    let specials = numbers.specials();
+    let small = numbers.named().into_iter().filter(|n| n.abs() > 1e-5 && n.abs() < 1.0);
+    let steps: Vec<f64> = small.flat_map(|n| [0.5 * n, 0.9 * n, n]).chain([0.0, 1.0]).collect();
+    let mut one = || {
+        let mut next = recipe.clone();
+        let mut last: Option<f64> = None;
+        for place in &places {
+            let sign = if random.chance(1, 2) { -1.0 } else { 1.0 };
+            let number = match (random.below(3), last) {
+                (0, _) if !specials.is_empty() => random.pick(&specials),
+                (1, Some(last)) => random.pick(&steps).map(|step| last + sign * step),
+                _ => random.pick(&ORDINARY).map(|n| sign * n),
+            };
+            let Some(number) = number else { continue };
+            last = Some(number);
+            match place {
+                Single::Constant(i) => next = with_number(next, &Numbered::Constant(*i), number),
+                Single::Attribute(i, k) => {
+                    let Step::Call { def, attrs, .. } = &mut next.steps[*i] else {
+                        continue;
+                    };
+                    let is_left_out = attrs[*k].is_none() && def.attrs[*k].default_value().is_none();
+                    if !is_left_out || random.chance(1, 4) {
+                        attrs[*k] = Some(AttrValue::float(number));
+                    }
+                }
+            }
+        }
+        next
+    };
+    (0..CLOSE).map(|_| one()).collect()
 }
 
 /// The recipe with double precision instead of every other floating-point type.

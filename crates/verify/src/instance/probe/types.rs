@@ -1,7 +1,8 @@
 //! Element types: every combination that a rule admits.
 
 use crate::instance::recipe::{Recipe, Step};
-use tautomer_tensor::DType;
+use tautomer_op::{AttrKind, AttrValue};
+use tautomer_tensor::{DType, Tensor};
 
 /// Element types used to find out which operands share a type.
 const TELLING: [DType; 5] = [DType::F64, DType::F16, DType::I32, DType::U8, DType::Bool];
@@ -27,10 +28,16 @@ fn retyped(recipe: &Recipe, steps: &[usize], to: DType) -> Option<Recipe> {
         match &mut out.steps[step] {
             Step::Leaf { dtype, .. } => *dtype = to,
             Step::Fill { dtype, value, .. } => {
-                if !to.is_float() && value.fract() != 0.0 {
-                    return None;
+                if !to.is_float() {
+                    *value = value.round();
                 }
                 *dtype = to;
+            }
+            Step::Const(tensor) => {
+                let numbers = tensor.to_f64s()?;
+                let whole = |v: f64| if to.is_float() { v } else { v.round() };
+                let numbers: Vec<f64> = numbers.into_iter().map(whole).collect();
+                *tensor = Tensor::from_f64s(to, tensor.shape(), &numbers)?;
             }
             _ => return None,
         }
@@ -38,15 +45,19 @@ fn retyped(recipe: &Recipe, steps: &[usize], to: DType) -> Option<Recipe> {
     Some(out)
 }
 
-/// The recipe with all real operands of a type that is not real, as far as it fits.
-pub(crate) fn with_discrete_types(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> Vec<Recipe> {
+/// The recipe with all real operands of a type that is not real, as far as it fits: those that the rule names, or a few.
+pub(crate) fn with_discrete_types(recipe: &Recipe, named: &[DType], fits: &dyn Fn(&Recipe) -> bool) -> Vec<Recipe> {
     let real: Vec<usize> = (0..recipe.steps.len())
         .filter(|&i| dtype(recipe, i).is_some_and(DType::is_float))
         .collect();
     if real.is_empty() {
         return Vec::new();
     }
-    let all = DISCRETE.iter().filter_map(|&to| retyped(recipe, &real, to));
+    let named = named
+        .iter()
+        .filter(|dtype| !dtype.is_float() && !DISCRETE.contains(dtype));
+    let all = DISCRETE.iter().chain(named.take(DISCRETE.len()));
+    let all = all.filter_map(|&to| retyped(recipe, &real, to));
     all.filter(|next| fits(next)).collect()
 }
 
@@ -61,45 +72,28 @@ pub(crate) fn with_integer_types(recipe: &Recipe) -> Option<Recipe> {
     retyped(recipe, &real, DType::I64)
 }
 
+/// The element types of a search for all that a rule admits.
+pub(crate) struct Types<'a> {
+    /// A condition may be about element types, so that those that tell most rules apart do not tell this one.
+    pub(crate) asked: bool,
+    /// The element types that the text of the rule names.
+    pub(crate) named: &'a [DType],
+}
+
 /// The recipe with every element type that it admits, and whether the list is complete; `fits` tells whether the rule
 /// matches and the types agree.
-pub(crate) fn with_types(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> (Vec<Recipe>, bool) {
+pub(crate) fn with_types(recipe: &Recipe, types: &Types<'_>, fits: &dyn Fn(&Recipe) -> bool) -> (Vec<Recipe>, bool) {
     let typed: Vec<usize> = (0..recipe.steps.len())
         .filter(|&i| dtype(recipe, i).is_some())
         .collect();
+    let others = DType::ALL.into_iter().filter(|to| types.asked && !TELLING.contains(to));
+    let telling: Vec<DType> = TELLING.into_iter().chain(others).collect();
     let may_change = |steps: &[usize]| {
-        TELLING.iter().any(|&to| {
+        telling.iter().any(|&to| {
             steps.iter().any(|&i| dtype(recipe, i) != Some(to)) && retyped(recipe, steps, to).is_some_and(|r| fits(&r))
         })
     };
-    // Operands whose type can change alone, together with one other, or with all others of their type.
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut left: Vec<usize> = Vec::new();
-    for &i in &typed {
-        if may_change(&[i]) {
-            groups.push(vec![i]);
-        } else {
-            left.push(i);
-        }
-    }
-    while let Some(&first) = left.first() {
-        let alike: Vec<usize> = left
-            .iter()
-            .copied()
-            .filter(|&i| dtype(recipe, i) == dtype(recipe, first))
-            .collect();
-        let pair = alike
-            .iter()
-            .skip(1)
-            .map(|&j| vec![first, j])
-            .find(|pair| may_change(pair));
-        let group = pair
-            .or_else(|| may_change(&alike).then_some(alike))
-            .unwrap_or_else(|| vec![first]);
-        left.retain(|i| !group.contains(i));
-        // An operand tied to one member of a pair is tied to both.
-        groups.push(group);
-    }
+    let groups = groups(recipe, &typed, &may_change);
     let admitted = |group: &Vec<usize>| -> Vec<DType> {
         let own = dtype(recipe, group[0]);
         let fit = |to: &DType| own == Some(*to) || retyped(recipe, group, *to).is_some_and(|r| fits(&r));
@@ -121,7 +115,186 @@ pub(crate) fn with_types(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> (Ve
         for (group, domain) in groups.iter().zip(&domains) {
             out.extend(domain.iter().filter_map(|&to| retyped(recipe, group, to)));
         }
+        // The types that the rule names may matter together.
+        let mut together = vec![recipe.clone()];
+        for (group, domain) in groups.iter().zip(&domains) {
+            let named = || types.named.iter().filter(|to| domain.contains(to));
+            let next = together
+                .iter()
+                .flat_map(|r| named().filter_map(|&to| retyped(r, group, to)));
+            let next: Vec<Recipe> = next.collect();
+            if !next.is_empty() && next.len() <= COMBINATIONS {
+                together = next;
+            }
+        }
+        out.extend(together);
     }
     out.retain(|r| fits(r));
     (out, complete)
+}
+
+/// Element types between which conversions differ: wide and narrow integers with and without sign, and floats that are
+/// exact up to different integers.
+pub(crate) const CONVERTED: [DType; 9] = [
+    DType::I64,
+    DType::F32,
+    DType::U8,
+    DType::F64,
+    DType::U64,
+    DType::I32,
+    DType::F16,
+    DType::I8,
+    DType::Bool,
+];
+
+/// Something that has an element type.
+#[derive(Clone, Copy)]
+enum Typed {
+    Operand(usize),
+    Attribute(usize, usize),
+}
+
+/// The recipe with the element types of two operands or attributes chosen together, of which at least one is an
+/// attribute: one list for each two.
+pub(crate) fn with_pairs_of_types(
+    recipe: &Recipe,
+    types: &[DType],
+    fits: &dyn Fn(&Recipe) -> bool,
+) -> Vec<Vec<Recipe>> {
+    let mut places: Vec<Typed> = Vec::new();
+    for (i, step) in recipe.steps.iter().enumerate() {
+        match step {
+            Step::Leaf { .. } => places.push(Typed::Operand(i)),
+            Step::Call { def, attrs, .. } => {
+                let types = (0..attrs.len()).filter(|&k| matches!(def.attrs[k].kind, AttrKind::DType));
+                places.extend(types.map(|k| Typed::Attribute(i, k)));
+            }
+            _ => {}
+        }
+    }
+    let all: Vec<DType> = (0..types.len())
+        .filter(|&i| !types[..i].contains(&types[i]))
+        .map(|i| types[i])
+        .collect();
+    let set = |recipe: &Recipe, place: Typed, to: DType| match place {
+        Typed::Operand(i) => retyped(recipe, &[i], to),
+        Typed::Attribute(i, k) => {
+            let mut out = recipe.clone();
+            if let Step::Call { attrs, .. } = &mut out.steps[i] {
+                attrs[k] = Some(AttrValue::DType(to));
+            }
+            Some(out)
+        }
+    };
+    let mut out = Vec::new();
+    for (n, &a) in places.iter().enumerate() {
+        for &b in &places[n + 1..] {
+            if matches!((a, b), (Typed::Operand(_), Typed::Operand(_))) {
+                continue;
+            }
+            let both = all.iter().flat_map(|&x| all.iter().map(move |&y| (x, y)));
+            let made = both.filter_map(|(x, y)| set(&set(recipe, a, x)?, b, y));
+            out.push(made.filter(|next| fits(next)).collect());
+        }
+    }
+    out
+}
+
+/// Limit on the operands of one type of which all sets are tried.
+const SETS: usize = 6;
+
+/// Operands whose type can change alone, or together with the fewest others of their type.
+fn groups(recipe: &Recipe, typed: &[usize], may_change: &dyn Fn(&[usize]) -> bool) -> Vec<Vec<usize>> {
+    let (mut groups, left): (Vec<Vec<usize>>, Vec<Vec<usize>>) =
+        typed.iter().map(|&i| vec![i]).partition(|alone| may_change(alone));
+    let mut left: Vec<usize> = left.concat();
+    while let Some(&first) = left.first() {
+        let alike = left
+            .iter()
+            .copied()
+            .filter(|&i| dtype(recipe, i) == dtype(recipe, first));
+        let alike: Vec<usize> = alike.collect();
+        let group = smallest(&alike, may_change).unwrap_or_else(|| vec![first]);
+        left.retain(|i| !group.contains(i));
+        groups.push(group);
+    }
+    groups
+}
+
+/// The smallest set of several, with the first of them, that may change.
+fn smallest(all: &[usize], may_change: &dyn Fn(&[usize]) -> bool) -> Option<Vec<usize>> {
+    let (&first, others) = all.split_first()?;
+    if let Some(pair) = others.iter().map(|&j| vec![first, j]).find(|pair| may_change(pair)) {
+        return Some(pair);
+    }
+    if all.len() > 2 && may_change(all) {
+        // Without any that need not change.
+        let mut out = all.to_vec();
+        for other in others {
+            let fewer: Vec<usize> = out.iter().copied().filter(|i| i != other).collect();
+            if may_change(&fewer) {
+                out = fewer;
+            }
+        }
+        return Some(out);
+    }
+    if others.len() >= SETS {
+        return None;
+    }
+    let mut sets: Vec<Vec<usize>> = (1usize..1 << others.len())
+        .filter(|bits| bits.count_ones() >= 2 && (bits.count_ones() as usize) < others.len())
+        .map(|bits| {
+            let own = others.iter().enumerate().filter(|(k, _)| bits >> k & 1 == 1);
+            [first].into_iter().chain(own.map(|(_, i)| *i)).collect()
+        })
+        .collect();
+    sets.sort_by_key(Vec::len);
+    sets.into_iter().find(|set| may_change(set))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::rule::verify;
+    use crate::verdict::options::Options;
+    use crate::verdict::report::Verdict;
+    use tautomer_diag::Source;
+    use tautomer_lang::parse_rules;
+    use tautomer_rule::load_rules;
+
+    fn verdict(text: &str) -> Verdict {
+        let text = format!("/// A rule.\nrule r{text}");
+        let set = load_rules(parse_rules(Arc::new(Source::new("test.rules", text.as_str()))).unwrap()).unwrap();
+        verify(&set.rules[0], &set.examples, &Options::default()).verdict
+    }
+
+    #[test]
+    fn types_that_conditions_admit_and_operands_share_are_tried() {
+        for wrong in [
+            // Differences of these are not negative.
+            "(x, y) { abs(x - y) => abs(y - x) where x.dtype in [u16, f32] numerics real }",
+            "(x, y) { abs(x - y) => abs(y - x) where not (x.dtype in [u8, f16, f64, i32, bool]) numerics real }",
+            "(x, y, z) { where(z, abs(x - y), x) => where(z, abs(y - x), x) where x.dtype in [u16, bf16] numerics real }",
+            // Three operands of one type, beside one that has another in every match.
+            "(x, y, z, u: f32[..]) { max(max(x, y), z) + abs(x - z) + cast_like(u, x) => max(max(x, y), z) + abs(z - x) + cast_like(u, x) numerics real }",
+            // Types that the rule names, of two operands or of an attribute.
+            "(x, y) { cast(x) {to = i64} + cast(y) {to = i64} => when x.dtype == u16 and y.dtype == i8 { cast(x) {to = i64} } else { cast(x) {to = i64} + cast(y) {to = i64} } numerics bitwise }",
+            "(x) { cast(relu(x)) {to = d} => when d == u16 { cast(x) {to = d} } else { cast(relu(x)) {to = d} } numerics real }",
+            // Large integers on the way.
+            "(x) { cast(cast(x) {to = f64}) {to = d} => cast(x) {to = d} numerics bitwise }",
+            "(x) { cast(cast(x) {to = f16}) {to = d} => cast(x) {to = d} where x.dtype in [i8, u8, i16] numerics bitwise }",
+        ] {
+            let verdict = verdict(wrong);
+            assert!(matches!(verdict, Verdict::Refuted(_)), "{wrong}: {verdict}");
+        }
+        for right in [
+            "(x, y) { abs(x - y) => abs(y - x) where x.dtype in [i64, f32] numerics real }",
+            "(x, y, z) { where(z, abs(x - y), x) => where(z, abs(y - x), x) where x.dtype in [f16, bf16] numerics real }",
+            "(x) { cast(cast(x) {to = f64}) {to = d} => cast(x) {to = d} where x.dtype in [i32, u8] numerics bitwise }",
+        ] {
+            let verdict = verdict(right);
+            assert!(!matches!(verdict, Verdict::Refuted(_)), "{right}: {verdict}");
+        }
+    }
 }

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashSet;
 
 use super::super::form::{FREE, has_sized_constants};
-use super::{Open, Ordered, Prepared, Scope, Source, accepted_types, domain, dtypes, is_broadcast_shape};
+use super::{Open, Ordered, Prepared, Scope, Source, accepted_types, calls, domain, dtypes, is_broadcast_shape};
 use crate::instance::combine::combinations;
 use crate::instance::recipe::Step;
 use crate::proof::ledger::{Covers, Ledger};
 use crate::proof::ranks::Ranks;
-use tautomer_lang::ast::{ExprId, ExprKind, RuleClass};
+use tautomer_graph::term::Reads;
+use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind, RuleClass};
 use tautomer_op::{AttrKind, AttrValue};
-use tautomer_rule::{Count, Pattern, PatternId, PatternNode, ProjIndex};
+use tautomer_rule::{AttrPattern, Count, ListItem, Pattern, PatternId, PatternNode, ProjIndex};
 use tautomer_tensor::DType;
 
 /// Limit on the values that a line of the ledger names.
@@ -62,7 +63,7 @@ impl Scope<'_> {
         let types: Vec<String> = types.iter().map(ToString::to_string).collect();
         out.add(
             "element types",
-            if found.all_types {
+            if found.all_types && (found.ranks.is_some() || !self.mixes_types()) {
                 Covers::Exhausted
             } else {
                 Covers::Sampled(types.join(", "))
@@ -72,6 +73,61 @@ impl Scope<'_> {
         self.constants(forms, found, &mut out);
         self.structure(forms, &mut out);
         out
+    }
+
+    /// True if the rule may treat an element type apart at some ranks, sizes or attributes alone. Each element type is
+    /// tried at a few of them.
+    pub(in crate::proof) fn mixes_types(&self) -> bool {
+        let ast = &self.rule.ast;
+        let (mut types, mut others): (Vec<&str>, Vec<&str>) = (vec!["dtype"], vec!["rank", "shape", "size"]);
+        for (_, node) in self.rule.source.nodes() {
+            let PatternNode::Call { def, attrs, .. } = node else {
+                continue;
+            };
+            for (declared, attr) in def.attrs.iter().zip(attrs) {
+                let list = match declared.kind {
+                    AttrKind::DType => &mut types,
+                    // Numbers are symbols, or named by a line of their own.
+                    AttrKind::Float => continue,
+                    _ => &mut others,
+                };
+                match attr {
+                    AttrPattern::Bind(name) | AttrPattern::BindEach(name) => list.push(name),
+                    AttrPattern::List(items) => list.extend(items.iter().filter_map(|item| match item {
+                        ListItem::Bind(name) => Some(&**name),
+                        _ => None,
+                    })),
+                    _ => {}
+                }
+            }
+        }
+        let asks = |id: ExprId| {
+            let sizes = ast.mentions(id, &|n| others.contains(&n)) || calls(ast, id, &|f| f.reads == Reads::Ranks);
+            (ast.mentions(id, &|n| types.contains(&n)), sizes)
+        };
+        let mut waiting = self.rule.conditions.clone();
+        while let Some(id) = waiting.pop() {
+            match ast.kind(id) {
+                ExprKind::Binary {
+                    op: BinaryOp::And,
+                    lhs,
+                    rhs,
+                } => waiting.extend([*lhs, *rhs]),
+                _ if asks(id) == (true, true) => return true,
+                _ => {}
+            }
+        }
+        // Branches within or beside each other.
+        let mut all = (false, false);
+        waiting.extend(self.target());
+        while let Some(id) = waiting.pop() {
+            if let ExprKind::When { cond, .. } | ExprKind::If { cond, .. } = ast.kind(id) {
+                let own = asks(*cond);
+                all = (all.0 || own.0, all.1 || own.1);
+            }
+            waiting.extend(ast.operands(id));
+        }
+        all == (true, true)
     }
 
     fn ranks(&self, forms: &[Prepared], found: &Found<'_>, out: &mut Ledger) {

@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use super::orders::{ORDERS, Place, Slot, bounds, orders, values};
+use super::orders::{At, ORDERS, Place, Slot, bounds, orders, values};
 use super::{Open, Prepared, Scope, Source, WHOLE};
 use crate::instance::recipe::{Recipe, Step};
 use crate::proof::order::Between;
@@ -15,7 +15,7 @@ use tautomer_graph::composite_function;
 use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind, RuleClass, UnaryOp};
 use tautomer_op::{AttrKind, AttrValue, Default as Preset, OpDef};
 use tautomer_rewrite::Trial;
-use tautomer_rule::PatternNode;
+use tautomer_rule::{Class, PatternNode};
 use tautomer_tensor::DType;
 
 /// Numbers that a rule only compares.
@@ -108,7 +108,7 @@ impl Scope<'_> {
                 operand,
             } => {
                 let negated = match ast.kind(*operand) {
-                    ExprKind::Int { value, suffix: None } => -(*value as f64),
+                    ExprKind::Int { value, suffix: None } if value.unsigned_abs() <= 1 << 53 => -(*value as f64),
                     ExprKind::Float { value, suffix: None } => -*value,
                     _ => return false,
                 };
@@ -193,8 +193,33 @@ impl Scope<'_> {
         }
     }
 
+    /// True if the number of that name may be NaN in a match, which the class does not leave out: every condition that
+    /// compares it as it is fails.
+    fn may_be_nan(&self, name: &str) -> bool {
+        let ast = &self.rule.ast;
+        let is_own =
+            |id: ExprId| matches!(ast.kind(id), ExprKind::Name(own) if **own == *name) || self.is_value_of(id, name);
+        let mut waiting = self.rule.conditions.clone();
+        while let Some(id) = waiting.pop() {
+            if let ExprKind::Binary { op, lhs, rhs } = ast.kind(id) {
+                use BinaryOp::{And, Eq, Ge, Gt, Le, Lt};
+                match op {
+                    And => waiting.extend([*lhs, *rhs]),
+                    Eq | Ge | Gt | Le | Lt if is_own(*lhs) || is_own(*rhs) => return false,
+                    _ => {}
+                }
+            }
+        }
+        self.rule.class == Class::Bitwise
+    }
+
     /// The numbers of an instance.
     fn ordered_places(&self, ordered: &Ordered, prepared: &Prepared) -> Option<Vec<Place>> {
+        let (graph, _, made) = prepared.recipe.build_steps().ok()?;
+        let operand = |step: usize| {
+            let v = *made.get(step)?;
+            Some(graph.ty(*graph.pred(v).first()?).as_tensor()?.dtype)
+        };
         let mut out = Vec::new();
         for source in &ordered.sources {
             let own: Vec<&Open> = prepared.open.iter().filter(|open| open.source == *source).collect();
@@ -207,12 +232,21 @@ impl Scope<'_> {
             }) {
                 return None;
             }
+            let dtype = operand(first.step)?;
+            if own.iter().any(|open| operand(open.step) != Some(dtype)) {
+                return None;
+            }
             // An omitted attribute with a default has that number.
             let optional = first.def.attrs[first.attr].default == Preset::None;
-            out.push(Place::Attributes(
-                own.iter().map(|open| (open.step, open.attr)).collect(),
-                optional,
-            ));
+            let name = match source {
+                Source::Name(name) => name,
+                Source::Rest(..) | Source::Place(..) => return None,
+            };
+            out.push(Place {
+                at: At::Attributes(own.iter().map(|open| (open.step, open.attr)).collect(), optional),
+                dtype,
+                may_be_nan: self.may_be_nan(name),
+            });
         }
         for &i in &ordered.constants {
             let is_own = |at| matches!(self.rule.source.node(at), PatternNode::Variable(own) if *own == i);
@@ -235,7 +269,11 @@ impl Scope<'_> {
             if types.iter().any(|dtype| *dtype != first) {
                 return None;
             }
-            out.push(Place::Constants(steps, first));
+            out.push(Place {
+                at: At::Constants(steps),
+                dtype: first,
+                may_be_nan: first.is_float() && self.may_be_nan(&self.rule.variables[i].name),
+            });
         }
         Some(out)
     }
@@ -244,13 +282,13 @@ impl Scope<'_> {
     pub(in crate::proof) fn without_numbers(&self, ordered: &Ordered, prepared: &Prepared) -> Option<Recipe> {
         let mut out = prepared.recipe.clone();
         for place in self.ordered_places(ordered, prepared)? {
-            match place {
-                Place::Attributes(all, _) => {
+            match place.at {
+                At::Attributes(all, _) => {
                     for (step, attr) in all {
                         put(&mut out, step, attr, None);
                     }
                 }
-                Place::Constants(steps, _) => {
+                At::Constants(steps) => {
                     for step in steps {
                         set(&mut out, step, 0.0);
                     }
@@ -269,16 +307,10 @@ impl Scope<'_> {
         second: bool,
     ) -> Option<Vec<Prepared>> {
         let places = self.ordered_places(ordered, prepared)?;
-        let real = super::dtypes(&prepared.recipe).iter().any(|dtype| dtype.is_float());
         let mut out = Vec::new();
         for slots in orders(&places, &ordered.literals)? {
-            // The element type that has to hold the numbers.
-            let narrow = places.iter().find_map(|place| match place {
-                Place::Constants(_, dtype) => Some(*dtype),
-                Place::Attributes(..) => None,
-            });
             let is_token = |v: f64| self.tokens.iter().any(|t| *t == v || t * WHOLE == v);
-            let Some(values) = values(&slots, &ordered.literals, (real, narrow, second), &is_token)? else {
+            let Some(values) = values((&places, &slots), &ordered.literals, second, &is_token)? else {
                 continue;
             };
             let mut one = prepared.clone();
@@ -288,13 +320,13 @@ impl Scope<'_> {
                     let (low, high) = bounds(&ordered.literals, *cell);
                     chosen.push((value, Between::of(low, high, value)));
                 }
-                match place {
-                    Place::Attributes(all, _) => {
+                match &place.at {
+                    At::Attributes(all, _) => {
                         for &(step, attr) in all {
                             put(&mut one.recipe, step, attr, value);
                         }
                     }
-                    Place::Constants(steps, _) => {
+                    At::Constants(steps) => {
                         for &step in steps {
                             set(&mut one.recipe, step, value?);
                         }

@@ -7,11 +7,20 @@ use tautomer_tensor::DType;
 pub(super) const ORDERS: usize = 2000;
 
 /// A number in one instance.
-pub(super) enum Place {
+pub(super) struct Place {
+    pub(super) at: At,
+    /// The element type of the constants, or of the values that the attributes are for.
+    pub(super) dtype: DType,
+    /// The conditions may hold where it is NaN, and that matters.
+    pub(super) may_be_nan: bool,
+}
+
+/// Where a number stands.
+pub(super) enum At {
     /// Attributes that have it, and whether it may be left out.
     Attributes(Vec<(usize, usize)>, bool),
     /// Constants all of whose elements are it.
-    Constants(Vec<usize>, DType),
+    Constants(Vec<usize>),
 }
 
 /// Where a number is in an order.
@@ -30,21 +39,19 @@ pub(super) fn bounds(literals: &[f64], cell: usize) -> (f64, f64) {
     (low, literals.get(cell).copied().unwrap_or(f64::INFINITY))
 }
 
-/// All orders of the numbers relative to each other and to the literals, and with infinities; `None` if they are too
-/// many.
+/// All orders of the numbers relative to each other and to the literals, and with numbers that are not finite; `None` if
+/// they are too many.
 pub(super) fn orders(places: &[Place], literals: &[f64]) -> Option<Vec<Vec<Slot>>> {
     let mut out: Vec<Vec<Slot>> = vec![Vec::new()];
     for place in places {
         let mut next = Vec::new();
         for slots in &out {
-            if matches!(place, Place::Attributes(_, true)) {
+            if matches!(place.at, At::Attributes(_, true)) {
                 next.push([slots.as_slice(), &[Slot::LeftOut]].concat());
             }
-            let is_real = match place {
-                Place::Attributes(..) => true,
-                Place::Constants(_, dtype) => dtype.is_float(),
-            };
+            let is_real = place.dtype.is_float() || matches!(place.at, At::Attributes(..));
             let infinite = [f64::NEG_INFINITY, f64::INFINITY].into_iter().filter(|_| is_real);
+            let infinite = infinite.chain(place.may_be_nan.then_some(f64::NAN));
             for v in literals.iter().copied().chain(infinite) {
                 next.push([slots.as_slice(), &[Slot::Exactly(v)]].concat());
             }
@@ -78,18 +85,29 @@ pub(super) fn orders(places: &[Place], literals: &[f64]) -> Option<Vec<Vec<Slot>
     Some(out)
 }
 
-/// Numbers in an order; `Some(None)` if there are no such integers, `None` if the element type cannot hold them.
+/// Numbers in an order; `Some(None)` if there are none, `None` if they are not found.
 #[expect(clippy::option_option, reason = "no such numbers, or none that can be used here")]
 pub(super) fn values(
-    slots: &[Slot],
+    (places, slots): (&[Place], &[Slot]),
     literals: &[f64],
-    (real, narrow, second): (bool, Option<DType>, bool),
+    second: bool,
     is_token: &dyn Fn(f64) -> bool,
 ) -> Option<Option<Vec<Option<f64>>>> {
-    let fits = |v: f64| match narrow {
-        None => Some(true),
-        Some(dtype) => Some(fill(dtype, &[], v)?.to_f64s().is_none_or(|all| all == [v])),
-    };
+    let first = places.first()?.dtype;
+    let real = first.is_float();
+    // Between the same two literals, there may be numbers of one type and none of the other.
+    if places.iter().any(|place| {
+        if real {
+            !place.dtype.is_float()
+        } else {
+            place.dtype != first
+        }
+    }) {
+        return None;
+    }
+    let holds = |dtype: DType, v: f64| Some(fill(dtype, &[], v)?.to_f64s().is_none_or(|all| all == [v]));
+    let constants = || places.iter().filter(|place| matches!(place.at, At::Constants(_)));
+    let fits = |v: f64| constants().all(|place| holds(place.dtype, v) == Some(true));
     let mut inside: Vec<Vec<f64>> = Vec::new();
     for cell in 0..=literals.len() {
         let count = slots.iter().filter_map(|slot| match slot {
@@ -102,29 +120,34 @@ pub(super) fn values(
         if count > 0 && low.is_finite() && low.next_up() >= high {
             return Some(None);
         }
-        let numbers = if real && narrow.is_none_or(DType::is_float) {
-            reals(low, high, count, second, &|v| !is_token(v) && fits(v) == Some(true))?
+        let range = if first == DType::Bool {
+            Some((0, 1))
         } else {
-            let (least, most) = narrow.and_then(int_range).unwrap_or((-128.0, 127.0));
-            match integers(low, high, (least, most), count, second) {
-                Some(numbers) => numbers,
+            first.int_range()
+        };
+        let numbers = match range.filter(|_| !real) {
+            None if !real => return None,
+            None => reals(low, high, count, second, &|v| !is_token(v) && fits(v))?,
+            Some(range) => match integers(low, high, range, count, second) {
+                Some(numbers) => numbers?,
                 // There are not so many integers.
                 None => return Some(None),
-            }
+            },
         };
         for &v in &numbers {
-            if !(v > low && v < high) || is_token(v) || !fits(v)? {
+            if !(v > low && v < high) || is_token(v) || !fits(v) {
                 return None;
             }
         }
         inside.push(numbers);
     }
     let mut out = Vec::with_capacity(slots.len());
-    for slot in slots {
+    for (place, slot) in places.iter().zip(slots) {
         out.push(match slot {
             Slot::LeftOut => None,
             Slot::Exactly(v) => {
-                if !fits(*v)? {
+                let is_constant = matches!(place.at, At::Constants(_));
+                if is_constant && !v.is_nan() && !holds(place.dtype, *v)? {
                     // No constant of that element type is this number.
                     return Some(None);
                 }
@@ -162,35 +185,40 @@ fn reals(low: f64, high: f64, count: usize, second: bool, fits: &dyn Fn(f64) -> 
     (own.len() == count).then_some(own)
 }
 
-/// The least and the largest integer of an element type that has few.
-fn int_range(dtype: DType) -> Option<(f64, f64)> {
-    Some(match dtype {
-        DType::Bool => (0.0, 1.0),
-        DType::I2 => (-2.0, 1.0),
-        DType::U2 => (0.0, 3.0),
-        DType::I4 => (-8.0, 7.0),
-        DType::U4 => (0.0, 15.0),
-        DType::U8 | DType::U16 | DType::U32 | DType::U64 => (0.0, 127.0),
-        _ => return None,
-    })
-}
-
-/// So many ascending integers between two numbers; `None` if there are fewer. Where there are many integers, these are
-/// ones that rules are not likely to contain, and few of a narrow type are all that there are.
-fn integers(low: f64, high: f64, (least, most): (f64, f64), count: usize, second: bool) -> Option<Vec<f64>> {
-    let first = (low.floor() + 1.0).max(least);
-    let last = (high.ceil() - 1.0).min(most);
-    let room = last - first + 1.0;
-    if room < count as f64 {
-        return (count == 0).then(Vec::new);
+/// So many ascending integers between two numbers; `None` if there are fewer, `Some(None)` if they are too large to be
+/// exact. Where there are many integers, these are ones that rules are not likely to contain.
+#[expect(clippy::option_option, reason = "no such numbers, or none that can be used here")]
+fn integers(low: f64, high: f64, (least, most): (i128, i128), count: usize, second: bool) -> Option<Option<Vec<f64>>> {
+    if count == 0 {
+        return Some(Some(Vec::new()));
     }
-    let skipped = if second { 41.0 } else { 37.0 };
-    let begin = if room > skipped + 2.0 * count as f64 {
-        first + skipped
+    let first = if low.is_finite() {
+        low.floor() as i128 + 1
+    } else {
+        least
+    }
+    .max(least);
+    let last = if high.is_finite() {
+        high.ceil() as i128 - 1
+    } else {
+        most
+    }
+    .min(most);
+    let n = i128::try_from(count).ok()?;
+    if last.saturating_sub(first).saturating_add(1) < n {
+        return None;
+    }
+    let skipped = if second { 41 } else { 37 };
+    let fits = |begin: &i128| (first..=last - n + 1).contains(begin);
+    let begin = if first + skipped + 2 * n <= last {
+        // The nearest to zero.
+        let all = [first + skipped, last - skipped - n, skipped - 64];
+        all.into_iter().filter(fits).min_by_key(|begin| begin.unsigned_abs())?
     } else if second {
-        last + 1.0 - count as f64
+        last + 1 - n
     } else {
         first
     };
-    Some((0..count).map(|i| begin + i as f64).collect())
+    let is_exact = begin.unsigned_abs().max((begin + n).unsigned_abs()) <= 1 << 53;
+    Some(is_exact.then(|| (0..n).map(|i| (begin + i) as f64).collect()))
 }

@@ -154,7 +154,12 @@ impl Maker {
             return Some(position.clone());
         }
         match (&**position, length) {
-            (Term::Value(AttrValue::Int(Dim::Const(n))), Some(length)) if *n < 0 => self.plus(length, position, 1),
+            (Term::Value(AttrValue::Int(Dim::Const(n))), Some(length)) if *n < 0 => {
+                // Before the first entry, a written number is cut off, but a sum below 0 counts from the end: of a list
+                // with two entries, `l[-3..]` is the whole list, and `l[len(l) - 3..]` its last entry.
+                let sum = self.sum(length)?.plus(&sum, 1)?;
+                (*n >= -2 || self.is_at_least(&sum, 0)).then(|| sum.term())
+            }
             _ => None,
         }
     }

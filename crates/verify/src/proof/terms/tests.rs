@@ -53,6 +53,9 @@ fn rules_that_hold_by_definition_are_one_term() {
         "(x) { squeeze(x) {axes = k} => reshape(x) {shape = [x.shape[i] for i in range(x.rank) if (i in k) == false]} numerics bitwise }",
         "(x) { relu(flatten(x) {axis = k}) => reshape(relu(x)) {shape = [prod(x.shape[..k]), prod(x.shape[k..])]} numerics bitwise }",
         "(x) { let y = reduce_sum(x) {axes = k, keepdims = false, ..r}; y => reshape(reduce_sum(x) {axes = k, keepdims = true, ..r}) {shape = y.shape} numerics bitwise }",
+        // Entries from the end, as many as any list has, or as this one has.
+        "(x, y) { reduce_sum(expand(y) {shape = x.shape[0..-2]}) * x => reduce_sum(expand(y) {shape = x.shape[0..x.rank - 2]}) * x numerics bitwise }",
+        "(x, y) { reduce_sum(expand(y) {shape = x.shape[-3..x.rank]}) * x => reduce_sum(expand(y) {shape = x.shape[(x.rank - 3)..x.rank]}) * x where x.rank >= 3 numerics bitwise }",
         // Numbers like a value.
         "(x) { zeros_like(x) => zeros() {shape = x.shape, dtype = x.dtype} numerics bitwise }",
         "(x, y) { let s = x + y; s * ones_like(s) => s * ones() {shape = s.shape, dtype = s.dtype} numerics bitwise }",
@@ -91,6 +94,9 @@ fn rules_that_are_almost_like_them_are_not() {
         "(x) { reduce_max(relu(x)) {axes = k, keepdims = d} => reduce_max(relu(x)) {axes = k} numerics real }",
         // An axis of another value, which the operator would count from the end.
         "(x, b) { bias_add(x, b) {axis = k} => bias_add(x, b) {axis = k - 1} numerics real }",
+        // Entries from the end: where there are fewer, the first list is the whole one, the other its last entries.
+        "(x, y) { reduce_sum(expand(y) {shape = x.shape[-3..x.rank]}) * x => reduce_sum(expand(y) {shape = x.shape[(x.rank - 3)..x.rank]}) * x numerics bitwise }",
+        "(x, y) { reduce_sum(expand(y) {shape = x.shape[..-5]}) * x => reduce_sum(expand(y) {shape = x.shape[..x.rank - 5]}) * x where x.rank >= 3 numerics bitwise }",
         // Views that are not at the end, and what is no view.
         "(x, w) { matmul(reshape(unsqueeze(x) {axes = [0]}) {shape = s}, w) => matmul(reshape(x) {shape = s}, w) numerics real }",
         "(x) { softmax(squeeze(x) {axes = k}) {axis = 0} => squeeze(softmax(x) {axis = 0}) {axes = k} numerics real }",

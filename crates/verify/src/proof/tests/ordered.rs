@@ -18,6 +18,8 @@ fn numbers_that_are_only_compared_stand_for_all() {
         "r(x, c: const) { x / c => x * reciprocal(c) where x.dtype in [f32, f64], value(c) in [2, 4, 0.5] numerics bitwise }",
         "r(x) { clip(clip(x) {min = a, max = b}) {min = c, max = d} => clip(x) { min = ([m for m in [a, c] if m != none and all(m >= o for o in [a, c] if o != none)] ++ [none])[0], max = ([m for m in [b, d] if m != none and all(m <= o for o in [b, d] if o != none)] ++ [none])[0] } where b == none or c == none or c <= b numerics real }",
         "r(x) { relu(clip(x) {min = a, max = b}) => clip(x) {min = [m for m in [a, 0.0] if m != none and m >= 0][0], max = b} where b == none or b >= 0 numerics real }",
+        "r(x: i32[..]) { clip(clip(x) {min = a}) {min = 5} => clip(x) {min = 5} where a <= 5 or (a > 1000.25 and a < 1000.75) numerics bitwise }",
+        "r(x: f32[..]) { relu(clip(x) {min = a}) => relu(x) where not (a > 0), a <= 3 numerics bitwise }",
         "r(x) { clip(x) {min = 0, max = b} => relu(x) where (x.dtype == f32 and b > 3.4028234e38) or (x.dtype == f16 and b >= 65504) numerics real }",
     ] {
         let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
@@ -44,6 +46,12 @@ fn numbers_in_a_wrong_order_are_not_left_out() {
         // A bound that is chosen wrongly where both are above a number.
         "r(x: f32[..]) { clip(clip(x) {min = a}) {min = c} => clip(x) {min = [m for m in [a, c] if m >= a or m > 1e8][0]} where a != none, c != none, c <= a or c > 1e8 numerics real }",
         "r(x: f32[..]) { clip(relu(x)) {min = a} => clip(x) {min = [m for m in [a, 0.0] if m != none and m >= -1e-6][0]} numerics real }",
+        // Of integers, far from zero, and beside a value of another type.
+        "r(x: i32[..]) { clip(clip(x) {min = a}) {min = 5} => clip(x) {min = 5} where a <= 5 or (a > 1000.25 and a < 1010.75) numerics bitwise }",
+        "r(x: f32[..], y: i32[..]) { cast(clip(clip(y) {min = a}) {min = 5}) {to = f32} * x => cast(clip(y) {min = 5}) {to = f32} * x where a <= 5 or (a > 1000.25 and a < 1010.75) numerics real }",
+        "r(x: u8[..], c: const) { max(max(x, c), 5) => max(x, 5) where c.rank == 0, value(c) <= 5 or (value(c) > 150.25 and value(c) < 160.75) numerics bitwise }",
+        // NaN is neither above nor below.
+        "r(x: f32[..]) { relu(clip(x) {min = a}) => relu(x) where not (a > 0) numerics bitwise }",
         // The number of another constant.
         "r(x: f32[..], c: const, d: const) { max(min(x, c), d) => clip(x) {min = value(d), max = value(c)} where value(d) <= value(c) or value(d) > 1e8 numerics real }",
         // Arithmetic, and a choice in the target.
