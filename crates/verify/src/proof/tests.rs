@@ -210,6 +210,23 @@ fn meanings_are_what_the_reference_computes() {
     assert!(compared > 2000, "only {compared} elements were compared");
 }
 
+/// Asserts that rules are proved for all they admit.
+fn are_proved(rules: &[&str]) {
+    for text in rules {
+        let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
+        let proved = matches!(verdict, Verdict::ProvedForAll(_));
+        assert!(proved, "{text}: {verdict}, {}", why.unwrap_or_default());
+    }
+}
+
+/// Asserts that rules, which are wrong or not known to be right, are not proved for all they admit.
+fn are_not_proved(rules: &[&str]) {
+    for text in rules {
+        let (verdict, _) = verdict_of(&format!("/// Wrong, or not known to be right.\nrule {text}"));
+        assert!(!matches!(verdict, Verdict::ProvedForAll(_)), "{text}: {verdict}");
+    }
+}
+
 fn verdict_of(text: &str) -> (Verdict, Option<String>) {
     let set = load_rules(parse_rules(Arc::new(Source::new("test.rules", text))).unwrap()).unwrap();
     let report = verify(&set.rules[0], &set.examples, &Options::default());

@@ -1,12 +1,11 @@
 //! Tests for NaN and zero of what the source computes with.
 
-use super::verdict_of;
-use crate::Verdict;
+use super::{are_not_proved, are_proved};
 
 /// A rule promises nothing where the source is infinite or NaN, so a test for that in the target says nothing.
 #[test]
 fn tests_for_what_makes_the_source_infinite_or_nan_are_false() {
-    for text in [
+    are_proved(&[
         "r(x: f32[..], y: f32[..]) { y / x => where(x == 0, 1, y / x) where x.shape == y.shape numerics real }",
         "r(x: f32[n], y: f32[n]) { y / reduce_sum(x) {axes = [0]} => where(reduce_sum(x) {axes = [0]} == 0, y, y / reduce_sum(x) {axes = [0]}) numerics real }",
         "r(x: f32[n, m], v: f32[m, k]) { matmul(softmax(x) {axis = 1}, v) => matmul(where(is_nan(softmax(x) {axis = 1}), 0, softmax(x) {axis = 1}), v) numerics real }",
@@ -14,15 +13,8 @@ fn tests_for_what_makes_the_source_infinite_or_nan_are_false() {
         "r(x: f32[n], y: f32[]) { reduce_sum(x) {axes = [0]} * y => where(is_nan(y), 3, reduce_sum(x) {axes = [0]} * y) where n > 0 numerics real }",
         // A softmax of numbers is a number.
         "r(x: f32[n, m]) { where(is_nan(softmax(x) {axis = 1}), 0, softmax(x) {axis = 1}) => softmax(x) {axis = 1} numerics real }",
-    ] {
-        let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
-        assert!(
-            matches!(verdict, Verdict::ProvedForAll(_)),
-            "{text}: {verdict}, {}",
-            why.unwrap_or_default()
-        );
-    }
-    for text in [
+    ]);
+    are_not_proved(&[
         // Infinity inside of a function, or of another quotient, does not reach the result.
         "r(x: f32[..]) { exp(0 - 1 / (x * x)) => where(x == 0, 5, exp(0 - 1 / (x * x))) numerics real }",
         "r(x: f32[..], y: f32[..]) { 1 / (y + 1 / x) => where(x == 0, 7, 1 / (y + 1 / x)) where x.shape == y.shape numerics real }",
@@ -40,50 +32,30 @@ fn tests_for_what_makes_the_source_infinite_or_nan_are_false() {
         // Another row or column is tested.
         "r(x: f32[n, n], v: f32[n, m]) { matmul(x, v) => matmul(where(is_nan(transpose(x) {perm = [1, 0]}), 0, x), v) numerics real }",
         "r(x: f32[n], y: f32[n]) { y / x => where(reverse(x) {axes = [0]} == 0, y, y / x) numerics real }",
-    ] {
-        let (verdict, _) = verdict_of(&format!("/// Wrong.\nrule {text}"));
-        assert!(!matches!(verdict, Verdict::ProvedForAll(_)), "{text}: {verdict}");
-    }
+    ]);
 }
 
 /// What a division without a remainder divides is a multiple, as the heads of an attention divide an axis.
 #[test]
 fn axes_split_without_a_remainder_are_multiples() {
-    for text in [
+    are_proved(&[
         "r(q: f32[b, s, d], k: f32[b, t, d], v: f32[b, t, d]) { attention(q, k, v) {q_num_heads = 2, kv_num_heads = 2, scale = 0.5, is_causal = false} => attention(q * 2, k, v) {q_num_heads = 2, kv_num_heads = 2, scale = 0.25, is_causal = false} numerics real }",
-    ] {
-        let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
-        assert!(
-            matches!(verdict, Verdict::ProvedForAll(_)),
-            "{text}: {verdict}, {}",
-            why.unwrap_or_default()
-        );
-    }
+    ]);
 }
 
 /// A running sum adds up what comes before, and a choice by place takes parts of a sum.
 #[test]
 fn running_sums_and_places_are_known() {
-    for text in [
+    are_proved(&[
         "r(x: f32[n, m]) { cumsum(x * 2) {axis = 1, exclusive = false, reverse = true} => cumsum(x) {axis = 1, exclusive = false, reverse = true} * 2 numerics real }",
         "r(x: f32[n, m]) { cumsum(transpose(x) {perm = [1, 0]}) {axis = 1, exclusive = true, reverse = true} => transpose(cumsum(x) {axis = 0, exclusive = true, reverse = true}) {perm = [1, 0]} numerics bitwise }",
         "r(q: f32[b, h, s, d], k: f32[b, h, s, d], v: f32[b, h, s, d]) { attention(q, k, v) {is_causal = true, scale = 0.5} => attention(q * 2, k, v) {is_causal = true, scale = 0.25} numerics real }",
         "r(q: f32[b, h, s, d], k: f32[b, h, s, d], v: f32[b, h, s, d]) { attention(q, k, v) {is_causal = true, scale = 0.5} => let p = cumsum(constant_of_shape() {shape = [s, 1], value = 1}) {axis = 0}; let c = cumsum(constant_of_shape() {shape = [1, s], value = 1}) {axis = 1}; matmul(softmax(where(p < c, -inf, matmul(q, transpose(k) {perm = [0, 1, 3, 2]}) * 0.5)) {axis = 3}, v) numerics real }",
         "r(x: f32[n, n], v: f32[n, m]) { let p = cumsum(constant_of_shape() {shape = [n, 1], value = 1}) {axis = 0}; let c = cumsum(constant_of_shape() {shape = [1, n], value = 1}) {axis = 1}; matmul(where(c <= p, x, 0.0), v) => matmul(where(p < c, 0.0, x), v) numerics real }",
-    ] {
-        let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
-        assert!(
-            matches!(verdict, Verdict::ProvedForAll(_)),
-            "{text}: {verdict}, {}",
-            why.unwrap_or_default()
-        );
-    }
-    for text in [
+    ]);
+    are_not_proved(&[
         "r(x: f32[n, m]) { cumsum(x) {axis = 1, exclusive = false, reverse = false} => cumsum(x) {axis = 1, exclusive = true, reverse = false} numerics real }",
         "r(x: f32[n]) { cumsum(x) {axis = 0, exclusive = false, reverse = true} => cumsum(x) {axis = 0, exclusive = false, reverse = false} numerics real }",
         "r(x: i32[n]) { cumsum(x) {axis = 0, exclusive = true, reverse = true} => reduce_sum(x) {axes = [0], keepdims = true} - cumsum(x) {axis = 0, exclusive = true, reverse = false} numerics bitwise }",
-    ] {
-        let (verdict, _) = verdict_of(&format!("/// Wrong.\nrule {text}"));
-        assert!(!matches!(verdict, Verdict::ProvedForAll(_)), "{text}: {verdict}");
-    }
+    ]);
 }
