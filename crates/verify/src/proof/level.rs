@@ -156,7 +156,8 @@ impl AtLevel<'_> {
         let mut proved = forms.clone();
         proved.retain(|p| !left_out.contains(&p.recipe));
         let refused = self.refused(&given, &covered, &proved)?;
-        coverage.limited = left_out.len() + refused;
+        let limited = left_out.len() + refused;
+        coverage.few = self.lenient && limited > coverage.forms;
         let mut forms = proved;
         // In each order of numbers, that would take too long.
         let all_words = self.ordered.is_none() && self.words(&mut forms);
@@ -172,7 +173,7 @@ impl AtLevel<'_> {
                 all_type_attributes: types,
                 all_words,
                 rounded: coverage.rounded,
-                limited: coverage.limited,
+                limited,
                 tokens: given.tokens.to_vec(),
                 ordered: self.ordered,
             },

@@ -59,8 +59,8 @@ const STACK: usize = 64 << 20;
 pub struct Coverage {
     /// The forms of its source: combinations of ranks, axes, permutations and members, with all dimensions symbolic.
     pub forms: usize,
-    /// The forms whose proof was given up.
-    pub limited: usize,
+    /// True if no level of generality proved all forms, and this one proved fewer than it left out.
+    pub few: bool,
     /// The cases into which these were split.
     pub cases: usize,
     /// True if the rule treats each axis separately, so that it holds for all ranks.

@@ -475,7 +475,7 @@ pub(super) fn prove(rule: &Rule, same_types: bool) -> Option<Coverage> {
     }
     Some(Coverage {
         forms: choices.len(),
-        limited: 0,
+        few: false,
         cases: choices.len(),
         any_rank: true,
         rounded: false,

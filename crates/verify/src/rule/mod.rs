@@ -144,9 +144,8 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
         report.not_proved = Some(why.clone());
     }
     // A proof of a few forms says less than one at the shapes of all instances.
-    let says_less = |coverage: &Coverage| {
-        coverage.limited > coverage.forms && missed.is_none() && matches!(evidence.verdict(), Verdict::Proved { .. })
-    };
+    let says_less =
+        |coverage: &Coverage| coverage.few && missed.is_none() && matches!(evidence.verdict(), Verdict::Proved { .. });
     let proof = proof.filter(|proof| !proof.as_ref().is_ok_and(says_less));
     report.verdict = match (wrong, proof) {
         (Some(found), _) => {
