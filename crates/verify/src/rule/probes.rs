@@ -389,10 +389,11 @@ fn named_types(rule: &Rule) -> Vec<DType> {
     };
     for (_, node) in rule.source.nodes() {
         if let PatternNode::Call { attrs, .. } = node {
-            attrs.iter().for_each(|attr| match attr {
-                AttrPattern::Value(AttrValue::DType(dtype)) => add(*dtype),
-                _ => {}
-            });
+            for attr in attrs {
+                if let AttrPattern::Value(AttrValue::DType(dtype)) = attr {
+                    add(*dtype);
+                }
+            }
         }
     }
     let inside = |span: Span| span.start >= rule.span.start && span.end <= rule.span.end;
