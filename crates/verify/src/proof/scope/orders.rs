@@ -193,13 +193,13 @@ fn integers(low: f64, high: f64, (least, most): (i128, i128), count: usize, seco
         return Some(Some(Vec::new()));
     }
     let first = if low.is_finite() {
-        low.floor() as i128 + 1
+        (low.floor() as i128).saturating_add(1)
     } else {
         least
     }
     .max(least);
     let last = if high.is_finite() {
-        high.ceil() as i128 - 1
+        (high.ceil() as i128).saturating_sub(1)
     } else {
         most
     }

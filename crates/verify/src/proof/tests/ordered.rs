@@ -19,6 +19,7 @@ fn numbers_that_are_only_compared_stand_for_all() {
         "r(x) { relu(clip(x) {min = a, max = b}) => clip(x) {min = [m for m in [a, 0.0] if m != none and m >= 0][0], max = b} where b == none or b >= 0 numerics real }",
         "r(x: i32[..]) { clip(clip(x) {min = a}) {min = 5} => clip(x) {min = 5} where a <= 5 or (a > 1000.25 and a < 1000.75) numerics bitwise }",
         "r(x: f32[..]) { relu(clip(x) {min = a}) => relu(x) where not (a > 0), a <= 3 numerics bitwise }",
+        "r(x) { clip(x) {min = a, max = b} => x where a == none or (x.dtype == f32 and a < -3.4028234e38) or (x.dtype == f16 and a <= -65504), b == none or (x.dtype == f32 and b > 3.4028234e38) or (x.dtype == f16 and b >= 65504) numerics real }",
         "r(x) { clip(x) {min = 0, max = b} => relu(x) where (x.dtype == f32 and b > 3.4028234e38) or (x.dtype == f16 and b >= 65504) numerics real }",
     ]);
 }
