@@ -246,6 +246,7 @@ impl<T: Rounded> NullaryFnOnce for Finish<'_, T> {
 }
 
 impl<T: Rounded> Finish<'_, T> {
+    #[expect(clippy::needless_range_loop, reason = "neighbouring elements of several arrays")]
     #[inline(always)]
     fn columns<const N: usize>(self) {
         let Rescale {
