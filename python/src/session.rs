@@ -25,16 +25,16 @@ impl Session {
         if let Some(first) = model.inner.missing_params().first() {
             return Err(refused(py, "T0404", format!("parameter `{first}` has no value")));
         }
-        let precision = tautomer::precision(class(py, numerics)?);
+        let class = class(py, numerics)?;
         let mode = if reference { Mode::Reference } else { Mode::Kernels };
         let executor = py.detach(|| {
             let graph = &model.inner.workload.graph;
             let lowered = match mode {
-                Mode::Kernels => Some(tautomer::lower(graph).map_err(|problems| problems.to_string())?),
+                Mode::Kernels => Some(tautomer::lower_within(graph, class).map_err(|problems| problems.to_string())?),
                 Mode::Reference => None,
             };
             let plan = Plan::compile(lowered.as_ref().unwrap_or(graph)).map_err(|e| e.to_string())?;
-            let plan = plan.in_precision(precision);
+            let plan = plan.in_precision(tautomer::precision(class));
             Executor::new(plan, mode).map_err(|e| e.to_string())
         });
         let executor = executor.map_err(|why| refused(py, "T0406", why))?;

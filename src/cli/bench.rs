@@ -19,7 +19,7 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "N", conflicts_with = "reference")]
     threads: Option<std::num::NonZeroUsize>,
     /// How exact results have to be: `approx(e)` with e of 0.0079 or more lets products round their operands to bfloat16
-    /// where that is faster
+    /// where that is faster, and `bitwise` keeps products of quantized numbers from being summed as integers
     #[arg(long, value_parser = parse_class, default_value = "real", conflicts_with = "reference")]
     class: Class,
     /// Print how long N runs take, after a first one, instead of the results
@@ -44,7 +44,7 @@ impl BenchArgs {
     /// The executor of a workload with the chosen number of threads.
     pub(super) fn executor(&self, workload: &Workload) -> Result<Executor, Failure> {
         let failed = |message: String| Failure::from(Diagnostic::error("T0406", message));
-        let plan = tautomer::plan(&workload.graph)?.in_precision(tautomer::precision(self.class));
+        let plan = tautomer::plan_within(&workload.graph, self.class)?;
         let executor = Executor::new(plan, Mode::Kernels).map_err(|e| failed(e.to_string()))?;
         let processors = || std::thread::available_parallelism().map_or(1, |n| n.get());
         Ok(executor.threads(self.threads.map_or_else(processors, |n| n.get())))
@@ -81,7 +81,7 @@ pub(super) fn measure(args: &BenchArgs, workload: &Workload, inputs: &[Tensor], 
         times.sort();
         busy.sort();
         let (median, minimum) = (times[times.len() / 2], times[0]);
-        let (predicted, by) = calibrate::predicted(&tautomer::lower(&workload.graph)?)?;
+        let (predicted, by) = calibrate::predicted(&tautomer::lower_within(&workload.graph, args.class)?)?;
         text.push_str(&format!(
             "plan {}, first run {}; {count} more: median {}, minimum {}; predicted {} by the costs of `{}`\n",
             milliseconds(plan),

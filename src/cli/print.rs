@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     match (args.stage, format) {
         (Stage::Plan, Format::Dot) => Err(no_form("a plan", "DOT")),
         (Stage::Plan, _) => {
-            let plan = tautomer::plan(graph)?.in_precision(tautomer::precision(args.class));
+            let plan = tautomer::plan_within(graph, args.class)?;
             if format == Format::Text {
                 return shell.result(&plan.to_string());
             }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use tautomer::exec::{Executor, Mode, Plan};
 use tautomer::graph::Params;
 use tautomer::pipeline::Engine;
-use tautomer::{Model, Options, Target, lower, optimize_model, plan, random_values};
+use tautomer::rule::Class;
+use tautomer::{Model, Options, Target, lower, optimize_model, plan, plan_within, random_values};
 
 fn model(text: &str) -> Model {
     Model::from_text("a.taut", text).unwrap_or_else(|e| panic!("{}", e.render(false)))
@@ -86,6 +87,76 @@ fn what_one_kernel_computes_is_one_step() {
         }
         for i in 0..executor.plan().steps.len() {
             assert!(!executor.is_by_reference(i) || text.contains("f64"), "{text}");
+        }
+    }
+}
+
+const BYTES: &str = "x: u8[1, 3, 6, 6], w: i8[5, 3, 3, 3], s: f32[5], z: i8[5], b: f32[5]";
+const MATRICES: &str = "x: u8[4, 6], w: i8[6, 5], s: f32[5], z: i8[5], b: f32[5]";
+
+/// Programs with numbers that were bytes, and the steps that run if results may be equal in the real numbers.
+const QUANTIZED: &[(&str, &str, &[&str])] = &[
+    (
+        BYTES,
+        "quantize_linear(relu(conv(dequantize_linear(x, 0.5f32, 3u8), dequantize_linear(w, s, z) {axis = 0}, b)), 2.5f32, 7u8)",
+        &["quantized_conv"],
+    ),
+    (
+        BYTES,
+        "quantize_linear(conv(dequantize_linear(x, 0.5f32, 3u8), dequantize_linear(w, s, z) {axis = 0}), 2.5f32, -7i8)",
+        &["quantized_conv"],
+    ),
+    // Numbers with several uses, of which one is no product: they are made once, by the steps of the body.
+    (
+        BYTES,
+        "let d = dequantize_linear(x, 0.5f32, 3u8); let v = dequantize_linear(w, s, z) {axis = 0};
+         (conv(d, v), clip(conv(d, v, b), 0.0, 6.0), abs(d), d)",
+        &["cast", "cast", "sub", "mul", "quantized_conv", "quantized_conv", "abs"],
+    ),
+    (
+        MATRICES,
+        "quantize_linear(matmul(dequantize_linear(x, 0.5f32, 3u8), dequantize_linear(w, s, z) {axis = 1}) + b, 1.5f32, 7u8)",
+        &["quantized_matmul"],
+    ),
+    (
+        "x: i8[4, 6], w: u8[5, 6], s: f32[5], z: u8[5], b: f32[5]",
+        "relu(gemm(dequantize_linear(x, 0.5f32, 3i8), dequantize_linear(w, s, z) {axis = 0}, b) {transB = true})",
+        &["quantized_matmul"],
+    ),
+];
+
+/// Numbers that were bytes are never made for a product, unless results have to be the same bits.
+#[test]
+fn products_of_bytes_are_summed_as_integers() {
+    for (inputs, body, wanted) in QUANTIZED {
+        let text = format!("fn main({inputs}) {{ {body} }}");
+        let given = model(&text);
+        let graph = &given.workload.graph;
+        let plan = plan(graph).unwrap();
+        let sorted = |mut names: Vec<&str>| {
+            names.sort_unstable();
+            names.join(" ")
+        };
+        assert_eq!(sorted(steps(&plan)), sorted(wanted.to_vec()), "{text}");
+        let exact = plan_within(graph, Class::Bitwise).unwrap();
+        assert!(steps(&exact).iter().all(|op| !op.starts_with("quantized_")), "{text}");
+        let (inputs, _) = random_values(graph, 1).unwrap();
+        let original = Executor::new(Plan::compile(graph).unwrap(), Mode::Reference).unwrap();
+        let executor = Executor::new(plan, Mode::Kernels).unwrap();
+        let want = original.run(&inputs, &Params::new()).unwrap();
+        let got = executor.run(&inputs, &Params::new()).unwrap();
+        for (got, want) in got.iter().zip(&want) {
+            assert_eq!(got.ty(), want.ty(), "{text}");
+            // A number halfway between two bytes may become either.
+            let allowed = if got.dtype().is_float() { 1e-3 } else { 1.0 };
+            let (got, want) = (got.to_f64s().unwrap(), want.to_f64s().unwrap());
+            assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= allowed), "{text}");
+        }
+        for (i, step) in executor.plan().steps.iter().enumerate() {
+            assert!(
+                !step.op.as_str().starts_with("quantized_") || !executor.is_by_reference(i),
+                "{text}"
+            );
         }
     }
 }

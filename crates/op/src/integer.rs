@@ -157,6 +157,22 @@ pub(super) fn conv_flops(call: &Infer<'_>, result: &Type) -> f64 {
     2.0 * result_elements(result) * kernel
 }
 
+/// The operations of a convolution of quantized numbers and of the steps after it.
+pub(super) fn quantized_conv_flops(call: &Infer<'_>, result: &Type) -> f64 {
+    conv_flops(call, result) + quantized_steps(call) * result_elements(result)
+}
+
+/// The operations of a product of quantized numbers and of the steps after it.
+pub(super) fn quantized_product_flops(call: &Infer<'_>, result: &Type) -> f64 {
+    product_flops(call, result) + quantized_steps(call) * result_elements(result)
+}
+
+/// How many operations a call makes for each element of its result after the sum: an activation, and rounding.
+fn quantized_steps(call: &Infer<'_>) -> f64 {
+    let rounds = call.operands.get(7).is_some_and(|operand| *operand.ty != Type::Absent);
+    f64::from(u8::from(!call.attr("activation").is_none())) + if rounds { 4.0 } else { 0.0 }
+}
+
 /// A product of small integers in i32.
 pub(super) fn infer_product(call: &Infer<'_>) -> Result<Type, OpError> {
     product(call, 0, 1, DType::I32)

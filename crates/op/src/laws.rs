@@ -97,6 +97,8 @@ pub(crate) mod work {
     pub(crate) use crate::conv::fused_flops as fused_conv;
     pub(crate) use crate::integer::conv_flops as integer_conv;
     pub(crate) use crate::integer::product_flops as integer_product;
+    pub(crate) use crate::integer::quantized_conv_flops as quantized_conv;
+    pub(crate) use crate::integer::quantized_product_flops as quantized_product;
     pub(crate) use crate::matmul::fused_flops as fused_product;
     pub(crate) use crate::matmul::product_flops as product;
     pub(crate) use crate::strided::tensordot_flops as tensordot;

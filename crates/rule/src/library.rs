@@ -78,7 +78,10 @@ static SETS: LazyLock<Vec<(&str, Vec<NamedText>)>> = LazyLock::new(|| {
         shipped!("rules/onnxruntime/quantize.rules"),
     ];
     let lower = vec![shipped!("rules/lower/npu.rules")];
-    let tautomer = vec![shipped!("rules/lower/tautomer.rules")];
+    let tautomer = vec![
+        shipped!("rules/lower/tautomer.rules"),
+        shipped!("rules/lower/quantize.rules"),
+    ];
     let columns = vec![shipped!("rules/columns.rules")];
     vec![
         ("gsl", gsl),

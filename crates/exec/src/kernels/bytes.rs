@@ -225,10 +225,18 @@ pub(super) struct Zeros<'a> {
 }
 
 impl Zeros<'_> {
-    /// Turns sums of bytes into sums of products of row `i` and the columns from `first` on.
-    fn apply(&self, i: usize, first: usize, sums: &mut [i32]) {
+    /// The zero point of row `i`, which the sums of columns are multiplied by, and what the zero points of columns are
+    /// multiplied by: both products are subtracted from sums.
+    #[inline(always)]
+    pub(super) fn of_row(&self, i: usize) -> (i32, i32) {
         let p = self.left[if self.left.len() == 1 { 0 } else { i }];
-        let rest = self.rows[i].wrapping_sub(p.wrapping_mul(self.inner as i32));
+        let row = self.rows[if self.rows.len() == 1 { 0 } else { i }];
+        (p, row.wrapping_sub(p.wrapping_mul(self.inner as i32)))
+    }
+
+    /// Turns sums of bytes into sums of products of row `i` and the columns from `first` on.
+    pub(super) fn apply(&self, i: usize, first: usize, sums: &mut [i32]) {
+        let (p, rest) = self.of_row(i);
         let (less, each) = match self.right {
             [q] => (q.wrapping_mul(rest), &[][..]),
             each => (0, &each[first..]),
@@ -269,16 +277,28 @@ impl NullaryFnOnce for Shift<'_> {
     }
 }
 
+/// A tile of sums of products of the bytes themselves.
+pub(super) struct Tile<'a> {
+    /// Its first row in the left matrix, and the number of rows.
+    pub(super) row: usize,
+    pub(super) rows: usize,
+    /// Its first column, and the number of columns.
+    pub(super) first: usize,
+    pub(super) count: usize,
+    /// The sums: rows at a distance of [`MOST_COLUMNS`].
+    pub(super) sums: &'a [i32],
+}
+
 /// Takes the sums of a product.
 pub(super) trait Sink: Sync {
     /// True if it has room for that many rows and columns.
     fn fits(&self, rows: usize, columns: usize) -> bool;
 
-    /// Takes the sums of row `i` from column `first` on.
+    /// Takes a tile, to which zero points are still to be applied; the first row of the left matrix is row `above`.
     ///
     /// # Safety
-    /// They are of a matrix that fits, and no other thread has these columns.
-    unsafe fn take(&self, i: usize, first: usize, sums: &mut [i32]);
+    /// It is of a matrix that fits, and no other thread has these columns.
+    unsafe fn take(&self, above: usize, tile: &Tile<'_>, zeros: &Zeros<'_>);
 }
 
 /// Computes `columns` columns of the product of `left` and `right`, and gives the sums to `sink`, as rows from `above` on.
@@ -357,12 +377,15 @@ unsafe fn one_panel<R: UnsignedColumns, S: Sink>(
         // SAFETY: the panels have `quads` times `rows` and `columns` quads by the slice and the assertions above, and
         // there is room for the most rows.
         unsafe { dot.run(&tile) };
-        for (row, sums) in rows.zip(sums.chunks_exact_mut(MOST_COLUMNS)) {
-            let sums = &mut sums[..count];
-            zeros.apply(row, column, sums);
-            // SAFETY: by the caller.
-            unsafe { sink.take(above + row, column, sums) };
-        }
+        let tile = Tile {
+            row: rows.start,
+            rows: rows.len(),
+            first: column,
+            count,
+            sums: &sums,
+        };
+        // SAFETY: by the caller.
+        unsafe { sink.take(above, &tile, zeros) };
     }
 }
 
@@ -431,10 +454,14 @@ impl Sink for Sums<'_> {
         columns == self.columns && self.out.len() >= rows * columns
     }
 
-    unsafe fn take(&self, i: usize, first: usize, sums: &mut [i32]) {
-        // SAFETY: no other thread has these columns.
-        let out = unsafe { self.out.part(i * self.columns + first, sums.len()) };
-        out.copy_from_slice(sums);
+    unsafe fn take(&self, above: usize, tile: &Tile<'_>, zeros: &Zeros<'_>) {
+        for (i, sums) in tile.sums.chunks_exact(MOST_COLUMNS).take(tile.rows).enumerate() {
+            let row = tile.row + i;
+            // SAFETY: no other thread has these columns.
+            let out = unsafe { self.out.part((above + row) * self.columns + tile.first, tile.count) };
+            out.copy_from_slice(&sums[..tile.count]);
+            zeros.apply(row, tile.first, out);
+        }
     }
 }
 

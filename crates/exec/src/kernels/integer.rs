@@ -4,19 +4,19 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use pulp::{Arch, NullaryFnOnce};
-
-use super::bytes::{Bytes, Shared, Sink, Sums, UnsignedPanels, Zeros, product, with_rows};
+use super::bytes::{Bytes, Shared, Sink, Sums, Tile, UnsignedPanels, Zeros, product, with_rows};
 use super::call::{done, or_decline};
-use super::dot::Dot;
+use super::dot::{Dot, MOST_COLUMNS, MOST_ROWS};
 use super::matmul::batch_starts;
+use super::rescale::{Rescale, Rounded, rounded_type};
 use super::{Call, Done, Kernel};
-use tautomer_tensor::{DType, Element};
+use tautomer_tensor::DType;
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("matmul_integer", matmul_integer),
     Kernel::any("qlinear_matmul", qlinear_matmul),
+    Kernel::any("quantized_matmul", quantized_matmul),
 ];
 
 /// The bytes of operand `i`, if it has such.
@@ -57,14 +57,15 @@ struct Product<'a> {
 }
 
 impl<'a> Product<'a> {
-    /// `None` if the kernel does not compute it.
-    fn of(call: &Call<'a>, [a_at, a_zero, b_at, b_zero]: [usize; 4]) -> Option<Product<'a>> {
+    /// `None` if the kernel does not compute it. If the right matrices are `transposed`, their rows are columns.
+    fn of(call: &Call<'a>, [a_at, a_zero, b_at, b_zero]: [usize; 4], transposed: bool) -> Option<Product<'a>> {
         let (a, b) = (bytes(call, a_at)?, bytes(call, b_at)?);
         let ([batch_a @ .., m, k], [batch_b @ .., kb, n]) = (call.shape(a_at), call.shape(b_at)) else {
             return None;
         };
-        let (m, k, n) = (*m, *k, *n);
-        if *kb != k || k == 0 || i32::try_from(k).is_err() {
+        let (m, k) = (*m, *k);
+        let (kb, n) = if transposed { (*n, *kb) } else { (*kb, *n) };
+        if kb != k || k == 0 || i32::try_from(k).is_err() {
             return None;
         }
         let zeros_a = zeros(call, a_zero, m, a.signed_shift())?;
@@ -72,7 +73,13 @@ impl<'a> Product<'a> {
         let panels = call.prepared(b_at, || {
             let matrix = |i: usize| {
                 let (matrix, flip) = b.to_unsigned(i * k * n..(i + 1) * k * n);
-                UnsignedPanels::of(Dot::best(), matrix, k, flip)
+                match transposed {
+                    false => UnsignedPanels::of(Dot::best(), matrix, k, flip),
+                    true => {
+                        let turned: Vec<u8> = (0..k * n).map(|at| matrix[at % n * k + at / n]).collect();
+                        UnsignedPanels::of(Dot::best(), &turned, k, flip)
+                    }
+                }
             };
             (0..b.len().checked_div(k * n).unwrap_or(0)).map(matrix).collect()
         });
@@ -86,6 +93,18 @@ impl<'a> Product<'a> {
             panels,
             shape: call.out_shape()?,
         })
+    }
+
+    /// Computes all products, and what becomes of their sums.
+    fn rescaled<T: Rounded>(&self, call: &Call<'_>, rescale: Rescale) -> Done {
+        let mut out = call.result_room::<T>(self.shape.iter().product());
+        let sink = Rescaled {
+            out: Shared::new(&mut out),
+            columns: self.size[1],
+            rescale,
+        };
+        self.run(&sink, call.threads);
+        done(&self.shape, out)
     }
 
     /// Computes all products; `sink` takes the rows of one after the other.
@@ -122,7 +141,7 @@ impl<'a> Product<'a> {
 }
 
 fn matmul_integer(call: &Call<'_>) -> Done {
-    let product = or_decline!(Product::of(call, [0, 2, 1, 3]));
+    let product = or_decline!(Product::of(call, [0, 2, 1, 3], false));
     let mut out = call.result_room::<i32>(product.shape.iter().product());
     let sums = Sums {
         out: Shared::new(&mut out),
@@ -132,88 +151,27 @@ fn matmul_integer(call: &Call<'_>) -> Done {
     done(&product.shape, out)
 }
 
-/// A byte that sums are rounded to.
-pub(super) trait Byte: Element + Copy + Send {
-    const LEAST: f32;
-    const MOST: f32;
-
-    /// An integral number in the range of the type. Added to 1.5 * 2^23, it is in the low bits.
-    fn of(x: f32) -> Self;
-}
-
-impl Byte for u8 {
-    const LEAST: f32 = 0.0;
-    const MOST: f32 = 255.0;
-
-    #[inline(always)]
-    fn of(x: f32) -> u8 {
-        (x + 12_582_912.0).to_bits() as u8
-    }
-}
-
-impl Byte for i8 {
-    const LEAST: f32 = -128.0;
-    const MOST: f32 = 127.0;
-
-    #[inline(always)]
-    fn of(x: f32) -> i8 {
-        ((x + 12_582_912.0).to_bits() as u8).cast_signed()
-    }
-}
-
-/// Sums times factors, one or one for each, rounded, plus a zero point.
-pub(super) struct Requantize<'a, T> {
-    pub(super) sums: &'a [i32],
-    pub(super) factors: &'a [f32],
-    pub(super) zero: f32,
-    pub(super) out: &'a mut [T],
-}
-
-impl<T: Byte> NullaryFnOnce for Requantize<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn call(self) {
-        let one = |sum: i32, factor: f32| {
-            let y = (sum as f32 * factor).round_ties_even() + self.zero;
-            // Written this way, each limit is one instruction; there is no NaN.
-            let y = if y > T::LEAST { y } else { T::LEAST };
-            T::of(if y < T::MOST { y } else { T::MOST })
-        };
-        let pairs = self.out.iter_mut().zip(self.sums);
-        match self.factors {
-            [factor] => pairs.for_each(|(y, &sum)| *y = one(sum, *factor)),
-            each => pairs.zip(each).for_each(|((y, &sum), &factor)| *y = one(sum, factor)),
-        }
-    }
-}
-
-/// Rows of quantized numbers.
-struct Quantized<'a, T> {
+/// Rows of a product whose sums are rescaled.
+struct Rescaled<'a, T> {
     out: Shared<'a, T>,
     columns: usize,
-    /// One, or one for each column.
-    factors: &'a [f32],
-    zero: f32,
+    rescale: Rescale,
 }
 
-impl<T: Byte> Sink for Quantized<'_, T> {
+impl<T: Rounded> Sink for Rescaled<'_, T> {
     fn fits(&self, rows: usize, columns: usize) -> bool {
         columns == self.columns && self.out.len() >= rows * columns
     }
 
-    unsafe fn take(&self, i: usize, first: usize, sums: &mut [i32]) {
-        // SAFETY: no other thread has these columns.
-        let out = unsafe { self.out.part(i * self.columns + first, sums.len()) };
-        Arch::new().dispatch(Requantize {
-            sums,
-            factors: if self.factors.len() == 1 {
-                self.factors
-            } else {
-                &self.factors[first..]
-            },
-            zero: self.zero,
-            out,
-        });
+    unsafe fn take(&self, above: usize, tile: &Tile<'_>, zeros: &Zeros<'_>) {
+        let mut finished = [T::default(); MOST_ROWS * MOST_COLUMNS];
+        self.rescale.tile(0, tile, zeros, &mut finished);
+        for (i, row) in finished.chunks_exact(MOST_COLUMNS).take(tile.rows).enumerate() {
+            let place = (above + tile.row + i) * self.columns + tile.first;
+            // SAFETY: no other thread has these columns.
+            let out = unsafe { self.out.part(place, tile.count) };
+            out.copy_from_slice(&row[..tile.count]);
+        }
     }
 }
 
@@ -231,38 +189,27 @@ pub(super) fn scale(call: &Call<'_>, i: usize) -> Option<f32> {
     }
 }
 
-/// `a * b / y` for each element of `b`, if all are finite: a sum times it is never NaN.
-pub(super) fn factors(a: f32, b: &[f32], y: f32) -> Option<Vec<f32>> {
-    let list: Vec<f32> = b.iter().map(|b| a * b / y).collect();
-    list.iter().all(|x| x.is_finite()).then_some(list)
-}
-
 fn qlinear_matmul(call: &Call<'_>) -> Done {
     match call.result_type().map(|ty| ty.dtype) {
-        Some(DType::U8) => qlinear::<u8>(call),
-        Some(DType::I8) => qlinear::<i8>(call),
+        Some(DType::U8 | DType::I8) => rounded_type!(call, qlinear),
         _ => Ok(None),
     }
 }
 
-fn qlinear<T: Byte>(call: &Call<'_>) -> Done {
-    let product = or_decline!(Product::of(call, [0, 2, 3, 5]));
-    let n = product.size[1];
-    let (left, right, down) = (scale(call, 1), scales(call, 4), scale(call, 6));
-    let factors = or_decline!(factors(or_decline!(left), &or_decline!(right), or_decline!(down)));
-    let zero = or_decline!(zeros(call, 7, 1, 0));
-    if factors.len() != 1 && factors.len() != n {
-        return Ok(None);
-    }
-    let mut out = call.result_room::<T>(product.shape.iter().product());
-    let sink = Quantized {
-        out: Shared::new(&mut out),
-        columns: n,
-        factors: &factors,
-        zero: zero[0] as f32,
-    };
-    product.run(&sink, call.threads);
-    done(&product.shape, out)
+fn qlinear<T: Rounded>(call: &Call<'_>) -> Done {
+    let product = or_decline!(Product::of(call, [0, 2, 3, 5], false));
+    let rescale = or_decline!(Rescale::qlinear(call, false, product.size[1]));
+    product.rescaled::<T>(call, rescale)
+}
+
+fn quantized_matmul(call: &Call<'_>) -> Done {
+    rounded_type!(call, quantized)
+}
+
+fn quantized<T: Rounded>(call: &Call<'_>) -> Done {
+    let product = or_decline!(Product::of(call, [0, 2, 3, 5], call.flag("transposed")));
+    let rescale = or_decline!(Rescale::quantized(call, false, product.size[1]));
+    product.rescaled::<T>(call, rescale)
 }
 
 #[cfg(test)]

@@ -10,10 +10,12 @@ use std::ops::Range;
 
 use pulp::{Arch, NullaryFnOnce};
 
-use super::bytes::{Bytes, Shared, SignedRows, Sink, Sums, UnsignedColumns, Zeros, product};
+use super::bytes::{Bytes, Shared, SignedRows, Sink, Sums, Tile, UnsignedColumns, Zeros, product};
 use super::call::{done, or_decline};
-use super::dot::{Dot, QUAD};
-use super::integer::{Byte, Requantize, bytes, factors, scale, scales, zeros};
+use super::dot::{Dot, MOST_COLUMNS, MOST_ROWS, QUAD};
+use super::integer::{bytes, zeros};
+use super::integer_depthwise::Depthwise;
+use super::rescale::{Rescale, Rounded, rounded_type};
 use super::window::Window;
 use super::{Call, Done, Extents, Kernel};
 use tautomer_tensor::{DType, Element};
@@ -22,6 +24,7 @@ use tautomer_tensor::{DType, Element};
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("conv_integer", conv_integer),
     Kernel::any("qlinear_conv", qlinear_conv),
+    Kernel::any("quantized_conv", quantized_conv),
 ];
 
 /// The weights of a group as rows, and a row whose products are the sums of windows.
@@ -73,13 +76,13 @@ impl Axis {
 }
 
 /// The layout of an image for a product.
-struct Plan {
-    window: Window,
+pub(super) struct Plan {
+    pub(super) window: Window,
     axes: [Axis; 3],
     /// Channels of a group.
     depth: usize,
     /// The offsets of the quads of windows, for each quad of channels and each element of the window.
-    places: Vec<usize>,
+    pub(super) places: Vec<usize>,
 }
 
 impl Plan {
@@ -120,22 +123,39 @@ impl Plan {
     }
 
     /// Bytes of the image of a group.
-    fn group_size(&self) -> usize {
+    pub(super) fn group_size(&self) -> usize {
         self.depth.div_ceil(QUAD) * self.remainders() * self.plane() * QUAD
     }
 
     /// Columns of the product: from the first to the last position of the result.
-    fn columns(&self) -> usize {
+    pub(super) fn columns(&self) -> usize {
         let [_, height, width] = [0, 1, 2].map(|axis| self.axes[axis].length);
         let [d, h, w] = self.window.output.map(|n| n - 1);
         (d * height + h) * width + w + 1
     }
 
+    /// Calls `run` for each run of positions of the result among `count` positions of the padded image from `first` on:
+    /// with the distance of its first position from `first`, its place in the result, and its length.
+    pub(super) fn runs(&self, first: usize, count: usize, mut run: impl FnMut(usize, usize, usize)) {
+        let [_, height, width] = [0, 1, 2].map(|axis| self.axes[axis].length);
+        let [_, rows, columns] = self.window.output;
+        let mut done = 0;
+        while done < count {
+            let (line, column) = ((first + done) / width, (first + done) % width);
+            let length = (count - done).min(width - column);
+            let (plane, row) = (line / height, line % height);
+            if row < rows && column < columns {
+                let place = (plane * rows + row) * columns + column;
+                run(done, place, length.min(columns - column));
+            }
+            done += length;
+        }
+    }
+
     /// Lays out the channels of a group, whose bytes are combined with `flip`; `zero` is around them.
     fn fill(&self, channels: &[u8], flip: u8, zero: u8, out: &mut [u8]) {
-        let window = &self.window;
-        let size_in = window.input_size();
-        let [depth, height, width] = [0, 1, 2].map(|axis| &self.axes[axis]);
+        let size_in = self.window.input_size();
+        let width = &self.axes[2];
         // They are combined with `flip` as they are laid out.
         let around = zero ^ flip;
         let mut lines = vec![around; QUAD * width.length];
@@ -143,38 +163,75 @@ impl Plan {
         for quad in 0..self.depth.div_ceil(QUAD) {
             let channels = &channels[quad * QUAD * size_in..];
             let count = QUAD.min(self.depth - quad * QUAD);
-            for (rd, rh, rw) in each_of([depth, height, width].map(|axis| axis.remainders.len())) {
-                let (planes, first_plane) = depth.inside(window, 0, rd);
-                let (inner_rows, first_row) = height.inside(window, 1, rh);
-                let (inner, first) = width.inside(window, 2, rw);
-                for (d, h) in (0..depth.length).flat_map(|d| (0..height.length).map(move |h| (d, h))) {
-                    let Some(out) = rows.next() else { return };
-                    if !planes.contains(&d) || !inner_rows.contains(&h) {
-                        out.fill(zero);
-                        continue;
+            let mut last = usize::MAX;
+            self.each_line(|remainder, inner, start| {
+                let Some(out) = rows.next() else { return };
+                let Some(start) = start else {
+                    out.fill(zero);
+                    return;
+                };
+                if last != remainder {
+                    // Another remainder has other positions in the padding.
+                    lines.fill(around);
+                    last = remainder;
+                }
+                let from = channels.chunks(size_in).take(count);
+                for (line, channel) in lines.chunks_exact_mut(width.length).zip(from) {
+                    let (line, from) = (&mut line[inner.clone()], &channel[start.min(channel.len())..]);
+                    match self.window.stride[2] {
+                        1 => line.copy_from_slice(&from[..line.len()]),
+                        stride => line
+                            .iter_mut()
+                            .zip(from.iter().step_by(stride))
+                            .for_each(|(o, x)| *o = *x),
                     }
+                }
+                Arch::new().dispatch(Interleave {
+                    lines: &lines,
+                    flip,
+                    out,
+                });
+            });
+        }
+    }
+
+    /// Lays out a single channel, whose bytes are combined with `flip`, as differences from `zero`; zeros are around them.
+    pub(super) fn fill_plane(&self, channel: &[u8], flip: u8, zero: u8, out: &mut [i16]) {
+        let stride = self.window.stride[2];
+        let mut rows = out.chunks_exact_mut(self.axes[2].length);
+        self.each_line(|_, inner, start| {
+            let Some(out) = rows.next() else { return };
+            out.fill(0);
+            if let Some(start) = start {
+                Arch::new().dispatch(Widen {
+                    from: &channel[start.min(channel.len())..],
+                    stride,
+                    flip,
+                    zero,
+                    out: &mut out[inner.clone()],
+                });
+            }
+        });
+    }
+
+    /// Calls `run` for each line of the image of a quad of channels, in order: with the number of its remainder, the
+    /// positions that are not padding, and the place of the first of these in a channel; none if the line is padding.
+    fn each_line(&self, mut run: impl FnMut(usize, &Range<usize>, Option<usize>)) {
+        let window = &self.window;
+        let [depth, height, width] = [0, 1, 2].map(|axis| &self.axes[axis]);
+        let remainders = each_of([depth, height, width].map(|axis| axis.remainders.len()));
+        for (remainder, (rd, rh, rw)) in remainders.enumerate() {
+            let (planes, first_plane) = depth.inside(window, 0, rd);
+            let (inner_rows, first_row) = height.inside(window, 1, rh);
+            let (inner, first) = width.inside(window, 2, rw);
+            for (d, h) in (0..depth.length).flat_map(|d| (0..height.length).map(move |h| (d, h))) {
+                let is_inside = planes.contains(&d) && inner_rows.contains(&h);
+                let start = is_inside.then(|| {
                     let plane = first_plane + (d - planes.start) * window.stride[0];
                     let row = first_row + (h - inner_rows.start) * window.stride[1];
-                    let start = (plane * window.input[1] + row) * window.input[2] + first;
-                    let from = channels.chunks(size_in).take(count);
-                    for (line, channel) in lines.chunks_exact_mut(width.length).zip(from) {
-                        let (line, from) = (&mut line[inner.clone()], &channel[start.min(channel.len())..]);
-                        match window.stride[2] {
-                            1 => line.copy_from_slice(&from[..line.len()]),
-                            stride => line
-                                .iter_mut()
-                                .zip(from.iter().step_by(stride))
-                                .for_each(|(o, x)| *o = *x),
-                        }
-                    }
-                    Arch::new().dispatch(Interleave {
-                        lines: &lines,
-                        flip,
-                        out,
-                    });
-                }
-                // The next remainder has other positions in the padding.
-                lines.fill(around);
+                    (plane * window.input[1] + row) * window.input[2] + first
+                });
+                run(remainder, &inner, start);
             }
         }
     }
@@ -208,6 +265,33 @@ impl NullaryFnOnce for Interleave<'_> {
     }
 }
 
+/// Bytes at a distance of `stride`, combined with `flip`, as differences from `zero`.
+struct Widen<'a> {
+    from: &'a [u8],
+    stride: usize,
+    flip: u8,
+    zero: u8,
+    out: &'a mut [i16],
+}
+
+impl NullaryFnOnce for Widen<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        let widened = |x: &u8| i16::from(x ^ self.flip) - i16::from(self.zero);
+        match self.stride {
+            1 => {
+                let from = &self.from[..self.out.len()];
+                self.out.iter_mut().zip(from).for_each(|(out, x)| *out = widened(x));
+            }
+            stride => {
+                let from = self.from.iter().step_by(stride);
+                self.out.iter_mut().zip(from).for_each(|(out, x)| *out = widened(x));
+            }
+        }
+    }
+}
+
 /// The image of a group.
 struct Image<'a> {
     bytes: &'a [u8],
@@ -220,36 +304,31 @@ impl UnsignedColumns for Image<'_> {
     }
 }
 
-/// Writes the sums of positions of the padded image to those of the result, by way of `write`, which has the channel.
+/// Writes tiles of positions of the padded image to those of the result, by way of `finish`, which has the filter of the
+/// first row.
 struct Positions<'a, T, F> {
     out: Shared<'a, T>,
     plan: &'a Plan,
-    write: F,
+    finish: F,
 }
 
-impl<T: Copy + Send, F: Fn(usize, &mut [i32], &mut [T]) + Sync> Sink for Positions<'_, T, F> {
+impl<T: Copy + Default + Send, F: Fn(usize, &Tile<'_>, &Zeros<'_>, &mut [T]) + Sync> Sink for Positions<'_, T, F> {
     fn fits(&self, rows: usize, columns: usize) -> bool {
         columns == self.plan.columns() && self.out.len() >= rows * self.plan.window.output_size()
     }
 
-    unsafe fn take(&self, i: usize, first: usize, mut sums: &mut [i32]) {
-        let [_, height, width] = [0, 1, 2].map(|axis| self.plan.axes[axis].length);
-        let [_, rows, columns] = self.plan.window.output;
-        let mut at = first;
-        while !sums.is_empty() {
-            let (line, column) = (at / width, at % width);
-            let (some, rest) = sums.split_at_mut(sums.len().min(width - column));
-            at += some.len();
-            sums = rest;
-            let (plane, row) = (line / height, line % height);
-            if row < rows && column < columns {
-                let count = some.len().min(columns - column);
-                let place = i * self.plan.window.output_size() + (plane * rows + row) * columns + column;
+    unsafe fn take(&self, above: usize, tile: &Tile<'_>, zeros: &Zeros<'_>) {
+        let mut finished = [T::default(); MOST_ROWS * MOST_COLUMNS];
+        (self.finish)(above + tile.row, tile, zeros, &mut finished);
+        let size = self.plan.window.output_size();
+        self.plan.runs(tile.first, tile.count, |at, place, count| {
+            for (i, row) in finished.chunks_exact(MOST_COLUMNS).take(tile.rows).enumerate() {
+                let place = (above + tile.row + i) * size + place;
                 // SAFETY: other threads have other positions of the padded image, and so other elements.
                 let out = unsafe { self.out.part(place, count) };
-                (self.write)(i, &mut some[..count], out);
+                out.copy_from_slice(&row[at..at + count]);
             }
-        }
+        });
     }
 }
 
@@ -262,7 +341,10 @@ struct Conv<'a> {
     filters: usize,
     images: usize,
     plan: std::sync::Arc<Plan>,
-    groups: std::sync::Arc<Vec<Group>>,
+    w: Bytes<'a>,
+    /// The operand that the weights are.
+    w_at: usize,
+    groups: usize,
     shape: Extents,
 }
 
@@ -286,16 +368,11 @@ impl<'a> Conv<'a> {
             return None;
         };
         let zeros_w = zeros(call, w_zero, filters, w.signed_shift())?;
-        let plan = call.once(|| Plan::new(window, depth));
-        let rows = filters / groups;
-        let groups = call.prepared(w_at, || {
-            let size = depth * window.kernel_size();
-            (0..groups)
-                .map(|g| group(&w, g * rows * size..(g + 1) * rows * size, depth, window.kernel_size()))
-                .collect()
-        });
+        let plan = call.once(|| Plan::new(window.joined(), depth));
         Some(Conv {
             x,
+            w,
+            w_at,
             zero_x,
             zeros_w,
             filters,
@@ -306,17 +383,22 @@ impl<'a> Conv<'a> {
         })
     }
 
-    /// Computes the convolution; `write` makes the sums of a filter results.
-    fn run<T, F>(&self, call: &Call<'_>, write: F) -> Done
+    /// Computes the convolution; `finish` makes a tile of sums results, and has the filter of its first row.
+    fn run<T, F>(&self, call: &Call<'_>, finish: F) -> Done
     where
-        T: Element + Copy + Send,
-        F: Fn(usize, &mut [i32], &mut [T]) + Sync,
+        T: Element + Copy + Default + Send,
+        F: Fn(usize, &Tile<'_>, &Zeros<'_>, &mut [T]) + Sync,
     {
         let mut out = call.result_room::<T>(self.shape.iter().product());
         let plan = &*self.plan;
         let columns = plan.columns();
         let channel_size = plan.depth * plan.window.input_size();
-        let rows = self.filters / self.groups.len();
+        let rows = self.filters / self.groups;
+        let groups = call.prepared(self.w_at, || -> Vec<Group> {
+            let (kernel, size) = (plan.window.kernel_size(), plan.depth * plan.window.kernel_size());
+            let of = |g| group(&self.w, g * rows * size..(g + 1) * rows * size, plan.depth, kernel);
+            (0..self.groups).map(of).collect()
+        });
         // What is read after the last position is there.
         let slack = Dot::best().columns * QUAD;
         let mut image: Vec<u8> = call.room(plan.group_size() + slack);
@@ -325,11 +407,13 @@ impl<'a> Conv<'a> {
         let sink = Positions {
             out: Shared::new(&mut out),
             plan,
-            write: |row, sums: &mut [i32], out: &mut [T]| write(row % self.filters, sums, out),
+            finish: |row, tile: &Tile<'_>, zeros: &Zeros<'_>, out: &mut [T]| {
+                finish(row % self.filters, tile, zeros, out)
+            },
         };
         for n in 0..self.images {
-            for (g, group) in self.groups.iter().enumerate() {
-                let first = (n * self.groups.len() + g) * channel_size;
+            for (g, group) in groups.iter().enumerate() {
+                let first = (n * self.groups + g) * channel_size;
                 let (channels, flip) = self.x.to_unsigned(first..first + channel_size);
                 plan.fill(channels, flip, self.zero_x as u8, &mut image[..plan.group_size()]);
                 let right = Image {
@@ -371,6 +455,44 @@ impl<'a> Conv<'a> {
     }
 }
 
+impl<'a> Conv<'a> {
+    /// The same as a convolution of each channel separately, if it is one.
+    fn depthwise(&self) -> Option<Depthwise<'_>> {
+        if self.plan.depth != 1 {
+            return None;
+        }
+        let kernel = self.plan.window.kernel_size();
+        let weights = self.w.numbers();
+        let shift = self.w.signed_shift();
+        let zero = |filter: usize| self.zeros_w[if self.zeros_w.len() == 1 { 0 } else { filter }];
+        Some(Depthwise {
+            plan: &self.plan,
+            x: &self.x,
+            zero: self.zero_x as u8,
+            weights: weights
+                .iter()
+                .enumerate()
+                .map(|(i, w)| w + shift - zero(i / kernel))
+                .collect(),
+            filters: self.filters,
+            multiplier: self.filters / self.groups,
+            images: self.images,
+        })
+    }
+
+    /// Computes the convolution, and what becomes of its sums.
+    fn rescaled<T: Rounded>(&self, call: &Call<'_>, rescale: &Rescale) -> Done {
+        if let Some(depthwise) = self.depthwise() {
+            return depthwise.run(call, &self.shape, |filter, sums, out: &mut [T; MOST_COLUMNS]| {
+                rescale.row(filter, sums, out);
+            });
+        }
+        self.run(call, |filter, tile, zeros, out: &mut [T]| {
+            rescale.tile(filter, tile, zeros, out)
+        })
+    }
+}
+
 /// The weights in `range`, as rows of quads of channels for each element of the window.
 fn group(w: &Bytes<'_>, range: Range<usize>, depth: usize, kernel: usize) -> Group {
     let (bytes, flip) = w.to_signed(range);
@@ -392,41 +514,45 @@ fn group(w: &Bytes<'_>, range: Range<usize>, depth: usize, kernel: usize) -> Gro
 
 fn conv_integer(call: &Call<'_>) -> Done {
     let conv = or_decline!(Conv::of(call, [0, 2, 1, 3]));
-    conv.run(call, |_, sums, out: &mut [i32]| out.copy_from_slice(sums))
+    if let Some(depthwise) = conv.depthwise() {
+        return depthwise.run(call, &conv.shape, |_, sums, out: &mut [i32; MOST_COLUMNS]| *out = *sums);
+    }
+    conv.run(call, |_, tile, zeros, out: &mut [i32]| {
+        let rows = tile
+            .sums
+            .chunks_exact(MOST_COLUMNS)
+            .zip(out.chunks_exact_mut(MOST_COLUMNS));
+        for (i, (sums, out)) in rows.take(tile.rows).enumerate() {
+            out.copy_from_slice(sums);
+            zeros.apply(tile.row + i, tile.first, &mut out[..tile.count]);
+        }
+    })
 }
 
 fn qlinear_conv(call: &Call<'_>) -> Done {
     match call.result_type().map(|ty| ty.dtype) {
-        Some(DType::U8) => qlinear::<u8>(call),
-        Some(DType::I8) => qlinear::<i8>(call),
+        Some(DType::U8 | DType::I8) => rounded_type!(call, qlinear),
         _ => Ok(None),
     }
 }
 
-fn qlinear<T: Byte>(call: &Call<'_>) -> Done {
+fn qlinear<T: Rounded>(call: &Call<'_>) -> Done {
     let conv = or_decline!(Conv::of(call, [0, 2, 3, 5]));
-    let (x, w, y) = (scale(call, 1), scales(call, 4), scale(call, 6));
-    let factors = or_decline!(factors(or_decline!(x), &or_decline!(w), or_decline!(y)));
-    let [zero] = or_decline!(zeros(call, 7, 1, 0))[..] else {
-        return Ok(None);
-    };
-    let bias = call.slice::<i32>(8);
-    let has_all = bias.as_ref().map_or(!call.has(8), |bias| bias.len() == conv.filters);
-    if !has_all || (factors.len() != 1 && factors.len() != conv.filters) {
+    let rescale = or_decline!(Rescale::qlinear(call, true, conv.filters));
+    if call.has(8) && call.shape(8) != [conv.filters] {
         return Ok(None);
     }
-    conv.run(call, |filter, sums, out: &mut [T]| {
-        let factor = factors[if factors.len() == 1 { 0 } else { filter }];
-        if let Some(bias) = &bias {
-            sums.iter_mut().for_each(|sum| *sum = sum.wrapping_add(bias[filter]));
-        }
-        Arch::new().dispatch(Requantize {
-            sums,
-            factors: &[factor],
-            zero: zero as f32,
-            out,
-        });
-    })
+    conv.rescaled::<T>(call, &rescale)
+}
+
+fn quantized_conv(call: &Call<'_>) -> Done {
+    rounded_type!(call, quantized)
+}
+
+fn quantized<T: Rounded>(call: &Call<'_>) -> Done {
+    let conv = or_decline!(Conv::of(call, [0, 2, 3, 5]));
+    let rescale = or_decline!(Rescale::quantized(call, true, conv.filters));
+    conv.rescaled::<T>(call, &rescale)
 }
 
 #[cfg(test)]

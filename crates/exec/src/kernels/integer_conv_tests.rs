@@ -1,4 +1,4 @@
-use super::super::integer::tests::bytes;
+use super::super::integer::tests::{ACTIVATIONS, activated, bytes};
 use super::super::testing::{Case, f32s};
 use tautomer_tensor::{DType, Tensor};
 
@@ -10,7 +10,7 @@ type Row = (
     i64,
 );
 
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 17] = [
     (&[1, 1, 1, 1], &[1, 1, 1, 1], &[], 1),
     (&[1, 3, 5, 7], &[13, 3, 1, 1], &[], 1),
     (&[2, 5, 9, 33], &[4, 5, 3, 3], &[("pads", &[1, 1, 1, 1])], 1),
@@ -43,6 +43,22 @@ const ROWS: [Row; 12] = [
         1,
     ),
     (&[1, 3, 2, 130], &[17, 3, 1, 3], &[("pads", &[0, 1, 0, 1])], 1),
+    // Each channel separately: several images, windows at a distance, several axes, and a row longer than a block.
+    (&[2, 3, 7, 66], &[3, 1, 3, 3], &[("pads", &[1, 1, 1, 1])], 3),
+    (
+        &[1, 4, 9, 12],
+        &[8, 1, 5, 3],
+        &[("pads", &[2, 0, 2, 1]), ("strides", &[2, 3])],
+        4,
+    ),
+    (&[1, 2, 70], &[2, 1, 3], &[("pads", &[3, 0]), ("dilations", &[2])], 2),
+    (
+        &[1, 2, 3, 4, 5],
+        &[4, 1, 2, 2, 2],
+        &[("pads", &[1, 0, 0, 0, 1, 2]), ("strides", &[2, 1, 2])],
+        2,
+    ),
+    (&[1, 1, 3, 3], &[2, 1, 1, 1], &[], 1),
 ];
 
 fn with(mut case: Case, row: &Row) -> Case {
@@ -108,5 +124,67 @@ fn quantized_convolutions() {
                 .check();
             }
         }
+    }
+}
+
+#[test]
+fn convolutions_of_quantized_numbers() {
+    for (tx, tw, ty) in [
+        (DType::U8, DType::I8, DType::U8),
+        (DType::I8, DType::I8, DType::I8),
+        (DType::I8, DType::U8, DType::U8),
+    ] {
+        for row in &ROWS {
+            let filters = row.1[0];
+            for (scale, zero) in [
+                (Tensor::scalar(0.013f32), bytes(tw, &[], 6)),
+                (f32s(&[filters], 7), bytes(tw, &[filters], 8)),
+            ] {
+                let operands = [
+                    bytes(tx, row.0, 1),
+                    Tensor::scalar(0.02f32),
+                    bytes(tx, &[], 2),
+                    bytes(tw, row.1, 3),
+                    scale,
+                    zero,
+                ];
+                for (i, activation) in ACTIVATIONS.into_iter().enumerate() {
+                    let case = || activated(with(Case::new("quantized_conv", &operands), row), activation);
+                    let bias = || (i % 2 == 0).then(|| f32s(&[filters], 9));
+                    let down = Some(Tensor::scalar(0.37f32));
+                    case().check();
+                    case().operand(bias()).check();
+                    case()
+                        .operand(bias())
+                        .operand(down)
+                        .operand(Some(bytes(ty, &[], 4)))
+                        .check();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_that_are_not_finite_are_left_to_the_reference() {
+    let number = |x: f32| Tensor::scalar(x);
+    for (sx, b, sy, accepts) in [
+        (f32::NAN, 0.5, 0.5, false),
+        (0.5, f32::INFINITY, 0.5, false),
+        (0.5, 0.5, 0.0, false),
+        (0.5, 0.5, -0.5, true),
+    ] {
+        let operands = [
+            bytes(DType::U8, &[1, 2, 3, 3], 1),
+            number(sx),
+            Tensor::scalar(7u8),
+            bytes(DType::I8, &[1, 2, 2, 2], 2),
+            number(0.5),
+            Tensor::scalar(0i8),
+            Tensor::vector(vec![b]),
+            number(sy),
+            Tensor::scalar(100u8),
+        ];
+        assert_eq!(Case::new("quantized_conv", &operands).may_decline().check(), accepts);
     }
 }

@@ -1,4 +1,5 @@
 use super::super::testing::{Case, f32s};
+use tautomer_op::AttrValue;
 use tautomer_tensor::{DType, Tensor};
 
 /// Numbers of the whole range of an 8-bit type.
@@ -67,6 +68,68 @@ fn quantized_products() {
                         bytes(ty, &[], 4),
                     ];
                     Case::new("qlinear_matmul", &operands).check();
+                }
+            }
+        }
+    }
+}
+
+/// Attributes of an activation.
+pub(in super::super) const ACTIVATIONS: [(&str, Option<f64>, Option<f64>); 4] = [
+    ("", None, None),
+    ("relu", None, None),
+    ("clip", Some(-0.5), None),
+    ("clip", Some(-1.0), Some(2.5)),
+];
+
+pub(in super::super) fn activated(case: Case, (name, low, high): (&str, Option<f64>, Option<f64>)) -> Case {
+    let case = match name {
+        "" => case,
+        name => case.attr("activation", AttrValue::str(name)),
+    };
+    let limits = [("low", low), ("high", high)];
+    let given = limits.into_iter().filter_map(|(name, limit)| Some((name, limit?)));
+    given.fold(case, |case, (name, limit)| case.attr(name, AttrValue::float(limit)))
+}
+
+#[test]
+fn products_of_quantized_numbers() {
+    for (ta, tb) in TYPES {
+        for (a, b) in SHAPES {
+            let n = b[b.len() - 1];
+            let mut turned = b.to_vec();
+            let end = b.len();
+            turned.swap(end - 1, end - 2);
+            for (scale, zero) in [
+                (Tensor::scalar(0.013f32), bytes(tb, &[], 6)),
+                (f32s(&[n], 7), bytes(tb, &[n], 8)),
+            ] {
+                for (transposed, b) in [(false, b), (true, &turned)] {
+                    let operands = [
+                        bytes(ta, a, 1),
+                        Tensor::scalar(0.02f32),
+                        bytes(ta, &[], 2),
+                        bytes(tb, b, 3),
+                        scale.clone(),
+                        zero.clone(),
+                    ];
+                    for (i, activation) in ACTIVATIONS.into_iter().enumerate() {
+                        let case = || {
+                            let case = Case::new("quantized_matmul", &operands);
+                            activated(case.attr("transposed", AttrValue::Bool(transposed)), activation)
+                        };
+                        let bias = || (i % 2 == 0).then(|| f32s(&[n], 9));
+                        case().check();
+                        case().operand(bias()).check();
+                        for ty in [DType::U8, DType::I8] {
+                            let down = Some(Tensor::scalar(0.37f32));
+                            case()
+                                .operand(bias())
+                                .operand(down)
+                                .operand(Some(bytes(ty, &[], 4)))
+                                .check();
+                        }
+                    }
                 }
             }
         }

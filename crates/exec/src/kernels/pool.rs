@@ -11,10 +11,19 @@ use super::lanes::halve;
 use super::reduce::{max_of, sum_of};
 use super::window::Window;
 use super::{Call, Done, Kernel};
+use tautomer_tensor::{DType, Element};
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::f32("max_pool", max_pool),
+    Kernel {
+        dtype: Some(DType::U8),
+        ..Kernel::any("max_pool", |c| max_pool_of_bytes(c, |x: u8| x.into(), |x| x as u8))
+    },
+    Kernel {
+        dtype: Some(DType::I8),
+        ..Kernel::any("max_pool", |c| max_pool_of_bytes(c, |x: i8| x.into(), |x| x as i8))
+    },
     Kernel::f32("average_pool", average_pool),
     Kernel::f32("global_max_pool", |c| global(c, max_of)),
     Kernel::f32("global_average_pool", |c| global(c, |x| sum_of(x) / x.len() as f32)),
@@ -33,6 +42,23 @@ fn max_pool(call: &Call<'_>) -> Done {
     let mut out = call.result_room(shape.iter().product());
     let rows = call.once(|| Rows::of(&w));
     slide(call, (&w, &rows), &x, &mut out, Largest, |_| {});
+    done(&shape, out)
+}
+
+/// The same for bytes, each of which is a number of 32 bits.
+fn max_pool_of_bytes<T: Element + Copy>(call: &Call<'_>, wide: fn(T) -> f32, narrow: fn(f32) -> T) -> Done {
+    let x = or_decline!(call.slice::<T>(0));
+    let shape = or_decline!(call.out_shape());
+    let w = or_decline!(window(call, &shape));
+    let count = shape.iter().product();
+    let (mut numbers, mut largest): (Vec<f32>, Vec<f32>) = (call.room(x.len()), call.room(count));
+    numbers.iter_mut().zip(&*x).for_each(|(to, &from)| *to = wide(from));
+    let rows = call.once(|| Rows::of(&w));
+    slide(call, (&w, &rows), &numbers, &mut largest, Largest, |_| {});
+    let mut out = call.result_room::<T>(count);
+    out.iter_mut().zip(&largest).for_each(|(to, &from)| *to = narrow(from));
+    call.give(numbers);
+    call.give(largest);
     done(&shape, out)
 }
 
@@ -302,7 +328,9 @@ fn global(call: &Call<'_>, f: impl Fn(&[f32]) -> f32) -> Done {
 
 #[cfg(test)]
 mod tests {
+    use super::super::integer::tests::bytes;
     use super::super::testing::{Case, f32s};
+    use tautomer_tensor::DType;
 
     #[test]
     fn pools() {
@@ -342,6 +370,15 @@ mod tests {
                         .int("ceil_mode", ceil)
                 };
                 case("max_pool").check();
+                for dtype in [DType::U8, DType::I8] {
+                    Case::new("max_pool", &[bytes(dtype, x, i as u64)])
+                        .ints("kernel_shape", kernel)
+                        .ints("strides", strides)
+                        .ints("dilations", dilations)
+                        .ints("pads", pads)
+                        .int("ceil_mode", ceil)
+                        .check();
+                }
                 case("average_pool").check();
                 case("average_pool").int("count_include_pad", 1).check();
             }

@@ -34,7 +34,7 @@ const WITHOUT: [(&str, &str); 4] = [
          dense batch_matmul tfidf_vectorizer compress max_pool_with_indices quantize_linear dequantize_linear \
          rnn gru lstm resize rotary_embedding causal_conv_with_state grid_sample roi_align deform_conv \
          reverse_sequence center_crop_pad dft stft diagonal unfold channel_shuffle tensordot col2im \
-         max_unpool multinomial fused_conv fused_matmul",
+         max_unpool multinomial fused_conv fused_matmul quantized_conv quantized_matmul",
     ),
 ];
 
