@@ -177,7 +177,7 @@ const LEFT: &[(&str, &[&str], &str)] = &[
         FUNCTION,
     ),
     ("crates/verify/src/proof/scope.rs", &["shape", "size"], FIELD),
-    ("crates/verify/src/proof/scope/ledger.rs", &["shape"], FIELD),
+    ("crates/verify/src/proof/scope/ledger.rs", &["shape", "size"], FIELD),
     ("crates/verify/src/proof/scope/numbers.rs", &["abs"], FUNCTION),
     ("crates/verify/src/proof/scope/shared.rs", &["shape"], FIELD),
     ("crates/verify/src/proof/terms.rs", &["shape"], FIELD),
@@ -226,7 +226,8 @@ const LEFT: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Where a function of the prover is compared with a name: laws are about single functions.
-const LAWS: [&str; 4] = [
+const LAWS: [&str; 5] = [
+    "crates/verify/src/proof/defined.rs",
     "crates/verify/src/proof/laws.rs",
     "crates/verify/src/proof/fold.rs",
     "crates/verify/src/proof/function.rs",
