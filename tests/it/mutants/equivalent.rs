@@ -439,8 +439,28 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "cosines and sines have three axes where the source has a type, and the last of them is `m`",
     ),
     (
-        "quantize-of-dequantized-around-zero: stronger class: numerics real -> numerics bitwise @283",
-        "rounding to the nearest integer gives the number back, bit for bit",
+        "matmul-of-bytes: operand lost: sw.rank == 1 && k == w.rank - 1 -> (k == w.rank - 1) @406",
+        "without blocks, a scale has at most one axis",
+    ),
+    (
+        "fused-conv-of-bytes: condition off by one: 1 -> 0 @448",
+        "a convolution of one channel is right as well; it is left as it is because it would be slower",
+    ),
+    (
+        "fused-biased-conv-of-bytes: type of a variable dropped: : [] ->  @37",
+        "a scale has the shape of its zero point, which is a number",
+    ),
+    (
+        "fused-biased-matmul-of-bytes: type of a variable dropped: : [] ->  @39",
+        "a scale has the shape of its zero point, which is a number",
+    ),
+    (
+        "bytes-of-biased-conv: attribute of the source lost: block_size = 0,      ->  @171",
+        "a scale that is a number has no blocks",
+    ),
+    (
+        "fused-conv-of-bytes: condition weakened: > -> >= @446",
+        "a convolution of one channel is right as well; it is left as it is because it would be slower",
     ),
     (
         "layer-norm-then-shift: stronger class: numerics real -> numerics bitwise @196",
