@@ -1,10 +1,11 @@
 //! Lowering: a graph as the kernels of this program compute it.
 //!
 //! One kernel may compute what several calls say: a convolution, a sum with a residual, an activation. Such kernels are
-//! operators with bodies (`ops/kernels.ops`), and the rules of the set `tautomer` (`rules/lower`) make calls of them. The target `tautomer` has these rules among others, and extraction chooses by cost; here they are
-//! applied by themselves, to a graph that is about to run, however it came about. Each of them lowers the cost of a
-//! graph, since a call that is not started costs nothing, so substitution applies them wherever they match: in time
-//! linear in the graph, and without changing anything else in it.
+//! operators with bodies (`ops/kernels.ops`), and the rules of the set `tautomer` (`rules/lower`) make calls of them. The
+//! target `tautomer` has these rules among others, and extraction chooses by cost; here they are applied by themselves, to
+//! a graph that is about to run, however it came about. Each of them lowers the cost of a graph, since a call that is not
+//! started costs nothing, so substitution applies them wherever they match: in time linear in the graph, and without
+//! changing anything else in it.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -140,18 +140,19 @@ pub(super) fn prove(task: &Task<'_>) -> Result<Coverage, String> {
 fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {
     let scope = Scope::of(task.rule);
     let relaxed = Trial::new(scope.relaxed.clone());
+    let at = |level, trial| AtLevel {
+        task,
+        scope: &scope,
+        trial,
+        level,
+        ordered: None,
+        lenient: false,
+    };
     let mut last = Err("there are no instances".to_owned());
     let mut tried: Vec<Vec<Recipe>> = Vec::new();
     for level in [Level::All, Level::Sizes, Level::Written] {
         let trial = if level == Level::Written { task.trial } else { &relaxed };
-        let proof = AtLevel {
-            task,
-            scope: &scope,
-            trial,
-            level,
-            ordered: None,
-            lenient: false,
-        };
+        let proof = at(level, trial);
         let forms: Vec<Recipe> = proof.forms(false).into_iter().map(|p| p.recipe).collect();
         if tried.contains(&forms) {
             continue;
@@ -166,12 +167,8 @@ fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {
     for (level, trial) in [(Level::Sizes, &relaxed), (Level::Written, task.trial)] {
         if last.is_err() {
             let proof = AtLevel {
-                task,
-                scope: &scope,
-                trial,
-                level,
-                ordered: None,
                 lenient: true,
+                ..at(level, trial)
             };
             last = proof.prove().or(last);
         }
@@ -182,12 +179,8 @@ fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {
     // Numbers that are only compared, in every order: a proof that is not complete says no more than the one above.
     let Some(ordered) = scope.ordered() else { return last };
     let proof = AtLevel {
-        task,
-        scope: &scope,
-        trial: &relaxed,
-        level: Level::All,
         ordered: Some(&ordered),
-        lenient: false,
+        ..at(Level::All, &relaxed)
     };
     match proof.prove() {
         // A certificate has no way to say in which order numbers are.
