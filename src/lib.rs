@@ -78,7 +78,7 @@ pub use compare::random_values;
 pub use compare::{Compared, suggest_rules, verify_models};
 pub use locks::stored_verdict;
 pub use lower::{lower, lower_within, plan, plan_within, precision};
-pub use model::{Kind, Model};
+pub use model::{EqualDims, Kind, Model};
 pub use optimize::{Check, Onnx, Optimized, Options, Progress, optimize_model, optimize_onnx, why_not};
 pub use rule_files::{built_in_operators, read_rules, read_rules_with_built_in, rules_of_text};
 pub use target::{Illegal, Opset, TARGETS, Target, TargetFormat, shipped as shipped_targets};

@@ -1,5 +1,6 @@
 //! Programs and models: a computation and everything else in its file; reading and writing.
 
+mod equal;
 mod kind;
 mod read;
 mod shape;
@@ -22,6 +23,7 @@ use crate::op::Scope;
 use crate::rule_files::built_in_operators;
 use crate::tensor::Type;
 
+pub use self::equal::EqualDims;
 pub use self::kind::Kind;
 pub(crate) use self::read::{bytes, failed, is_standard, kept, plain, read_arrays, shown, source, unreadable};
 pub(crate) use self::write::{program_text, write_text, write_workload};
@@ -309,6 +311,23 @@ impl Model {
     pub fn reshape(&mut self, shapes: &[String]) -> Result<(), Diagnostics> {
         self.workload.graph = shape::with_shapes(&self.workload.graph, shapes)?;
         Ok(())
+    }
+
+    /// Named dimensions of inputs that may always be equal to others, though the model does not say so: it broadcasts
+    /// them against each other, or indexes one by all positions of the other. If they are equal, more rules apply to the
+    /// model with these shapes.
+    ///
+    /// ```
+    /// # use tautomer::Model;
+    /// let mut model = Model::from_text("example", "fn main(x: f32[a, 8], mask: f32[b, 8]) { x + mask }")?;
+    /// let found = model.equal_dims();
+    /// assert_eq!(found.shapes, ["mask=a,8"]);
+    /// model.reshape(&found.shapes)?;
+    /// assert!(model.equal_dims().pairs.is_empty());
+    /// # Ok::<(), tautomer::diag::Diagnostics>(())
+    /// ```
+    pub fn equal_dims(&self) -> EqualDims {
+        equal::equal_dims(&self.workload.graph)
     }
 
     /// The names and types of the inputs, in order.

@@ -15,7 +15,7 @@ pub(super) struct Args {
     /// Programs (.taut), rule files (.rules), targets (.target) and models (.onnx, .pnnx.param); `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The shape of an input: a number, a name or `?` for each axis, as in `x=1,3,h,w`
+    /// The shape of an input: a number, a name, a sum such as `n+1`, or `?` for each axis, as in `x=1,3,h,w`
     #[arg(long = "shape", value_name = "[NAME=]DIMS")]
     shapes: Vec<String>,
     /// The type of the files, regardless of their suffixes

@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// Where to write the result (.taut, .onnx or .pnnx.param); by default, a program is printed
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The shape of an input: a number, a name or `?` for each axis, as in `x=1,3,h,w`; may be repeated, once for each
+    /// The shape of an input: a number, a name, a sum such as `n+1`, or `?` for each axis, as in `x=1,3,h,w`; may be repeated, once for each
     /// input
     #[arg(long = "shape", value_name = "[NAME=]DIMS")]
     shapes: Vec<String>,
@@ -205,8 +205,14 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let sizes = summary::Sizes::new(args, &optimized.report, written);
     let unknown = understood::not_understood(&optimized.original.workload.graph);
     let seconds = clock.elapsed().as_secs_f64();
+    let met = if shell.quiet && !shell.json {
+        Default::default()
+    } else {
+        optimized.original.equal_dims()
+    };
     if !shell.quiet {
         summary::print(args, &optimized, &sizes, &unknown, seconds, shell);
+        summary::equal(&met).iter().for_each(|line| shell.say(line));
     }
     if let Some(path) = &args.report {
         output::write_text(path, &optimized.page(&file, sizes.nodes))?;
@@ -225,6 +231,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             "target": optimized.target().map(|target| json!({
                 "name": *target.name, "illegal": left, "lowered": optimized.lowered(),
             })),
+            "equal_dims": { "pairs": met.pairs, "shapes": met.shapes },
             "not_understood": unknown.iter().cloned().collect::<BTreeMap<String, usize>>(),
         }))?;
     }

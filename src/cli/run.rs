@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// Compute by the reference definitions of the operators instead of fast kernels
     #[arg(long)]
     reference: bool,
-    /// The shape of an input: a number, a name or `?` for each axis, as in `x=1,3,h,w`
+    /// The shape of an input: a number, a name, a sum such as `n+1`, or `?` for each axis, as in `x=1,3,h,w`
     #[arg(long = "shape", value_name = "[NAME=]DIMS")]
     shapes: Vec<String>,
     /// The file type, regardless of its suffix

@@ -37,7 +37,7 @@ pub(crate) fn with_shapes(graph: &Graph, given: &[String]) -> Result<Graph, Diag
     graph.with_shapes(&shapes)
 }
 
-/// Parses dimensions separated by commas: numbers, names, and `?`.
+/// Parses dimensions separated by commas: numbers, names, sums of them, and `?`.
 fn parse(text: &str) -> Result<Shape, Diagnostics> {
     let text = text.trim().trim_start_matches('[').trim_end_matches(']');
     if text.trim().is_empty() {
@@ -45,17 +45,16 @@ fn parse(text: &str) -> Result<Shape, Diagnostics> {
     }
     let extent = |(i, word): (usize, &str)| {
         let word = word.trim();
-        let name = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        match word.parse::<u32>() {
-            Ok(n) => Ok(Dim::from(n as usize)),
-            Err(_) if word == "?" => Ok(Dim::unknown(u32::MAX - i as u32)),
-            Err(_) if name => Ok(Dim::symbol(word)),
-            Err(_) => {
+        match sum(word) {
+            Some(dim) => Ok(dim),
+            None if word == "?" => Ok(Dim::unknown(u32::MAX - i as u32)),
+            None => {
                 let problem = Diagnostic::error("T0408", format!("`{word}` is not a valid dimension"));
                 Err(match suggestion(text) {
                     Some(meant) => problem.help(format!("write `--shape {meant}`")),
-                    None => problem.help("a dimension is a number, a name, or `?` for an unknown one"),
+                    None => {
+                        problem.help("a dimension is a number, a name, a sum such as `n+1`, or `?` for an unknown one")
+                    }
                 }
                 .into())
             }
@@ -74,6 +73,41 @@ fn parse(text: &str) -> Result<Shape, Diagnostics> {
         return Err(failed("T0408", problem));
     }
     Ok(shape)
+}
+
+/// A sum of names and numbers, from which a number may be subtracted: `n`, `n+1`, `n+m-2`, `2*n`.
+fn sum(text: &str) -> Option<Dim> {
+    let mut total = Dim::Const(0);
+    for (i, part) in text.split('+').enumerate() {
+        let mut rest = part.split('-');
+        let added = product(rest.next()?)?;
+        total = if i == 0 { added } else { total + added };
+        for less in rest {
+            total = total - Dim::from(number(less)?);
+        }
+    }
+    Some(total)
+}
+
+/// A product of names and numbers.
+fn product(text: &str) -> Option<Dim> {
+    text.split('*').try_fold(Dim::Const(1), |product, word| {
+        let word = word.trim();
+        let name = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        Some(
+            product
+                * if name {
+                    Dim::symbol(word)
+                } else {
+                    Dim::from(number(word)?)
+                },
+        )
+    })
+}
+
+fn number(text: &str) -> Option<usize> {
+    Some(text.trim().parse::<u32>().ok()? as usize)
 }
 
 /// Rewrites a shape from the notation of other tools, such as `x:1,240`, `1x240` or `1 240`, if it is in one.
@@ -112,5 +146,10 @@ mod tests {
         assert_eq!(shown("").as_deref(), Some("[]"));
         assert_eq!(shown("1,-3"), None);
         assert_eq!(shown("1,,3"), None);
+        assert_eq!(shown("n+1,2*n").as_deref(), Some("[n + 1, 2*n]"));
+        assert_eq!(shown("n + m - 2").as_deref(), Some("[m + n - 2]"));
+        // A name of another tool, and not a difference.
+        assert_eq!(shown("batch-size,3"), None);
+        assert_eq!(shown("n+,3"), None);
     }
 }

@@ -5,7 +5,8 @@
 
 Exports the architectures of corpus_models.py by torch's TorchScript exporter and its dynamo exporter at several opsets
 to DIR (kept: what is there is not exported again), optimizes each model by Tautomer in standard operators (`tautomer`)
-and for ONNX Runtime with its own operators (`contrib`), by onnxslim, onnxsim, onnxscript's `optimize_for_ort` and
+and for ONNX Runtime with its own operators (`contrib`), both also with the shapes that it suggests where an exporter lost
+which dimensions of inputs are equal (`-dims`), by onnxslim, onnxsim, onnxscript's `optimize_for_ort` and
 `onnxruntime.transformers`, and prints nodes as viewers count them (`Constant` not counted, subgraphs counted), `x` for a
 tool that fails, `!` after a result that differs from the original's, `~` after one that Tautomer changes again in a
 second run. The last lines are geometric means of the ratios to the original, by exporter and by family, and of both
@@ -18,6 +19,7 @@ the original's.
 """
 
 import argparse
+import json
 import math
 import multiprocessing
 import os
@@ -37,7 +39,11 @@ PEERS = ["onnxslim", "onnxsim", "optimize_for_ort", "ort_transformers"]
 OWN = {
     "tautomer": ["--opset", "23"],
     "contrib": ["--target", "onnxruntime"],
+    "tautomer-dims": ["--opset", "23"],
+    "contrib-dims": ["--target", "onnxruntime"],
 }
+# Columns where inputs have the shapes that Tautomer suggests: with dimensions equal that the model does not know to be.
+SUGGESTED = ["tautomer-dims", "contrib-dims"]
 # The type of onnxruntime.transformers for each architecture; others are optimized as "bert".
 MODEL_TYPES = {
     "bart": "bart", "whisper": "bart", "clip": "clip", "gpt2": "gpt2", "phi": "phi", "qwen3": "qwen3", "swin": "swin",
@@ -105,6 +111,15 @@ def by_tautomer(source, target, options):
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip() or "no message")
+
+
+def suggested(source, options):
+    """The options that give inputs the shapes that Tautomer suggests."""
+    command = [TAUTOMER, "optimize", str(source), "--no-check", "--json", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip() or "no message")
+    return [word for shape in json.loads(done.stdout)["equal_dims"]["shapes"] for word in ("--shape", shape)]
 
 
 def by_onnxslim(source, target, _name):
@@ -206,7 +221,8 @@ def column(name, source, tool, folder, verbose):
     feeds = dict(numpy.load(source.with_suffix(".npz")))
     try:
         if tool in OWN:
-            by_tautomer(source, target, OWN[tool])
+            own = OWN[tool] + (suggested(source, OWN[tool]) if tool in SUGGESTED else [])
+            by_tautomer(source, target, own)
         elif not target.exists():
             apart(lambda: globals()["by_" + tool](source, target, name))
         count, marks = size(target), ""

@@ -314,9 +314,9 @@ contradict each other. Graphs that cannot be run cannot be compared either."
 `--input file.npy` gives inputs in order, `--input x=file.npy` by name."
 
     "T0408" "invalid shape"
-"`--shape x=1,3,h,w` sets the shape of an input: a number, a name or `?` for each axis; `?` leaves an axis unchanged.
-Here the input has another rank or a different dimension at an axis, a name would stand for two numbers, or an operator
-rejects operands of the resulting shapes."
+"`--shape x=1,3,h,w` sets the shape of an input: for each axis a number, a name, a sum such as `n+1`, or `?`, which
+leaves the axis unchanged. Here the input has another rank or a different dimension at an axis, a name would stand for
+two numbers, or an operator rejects operands of the resulting shapes."
 
     "T0409" "cancelled"
 "The caller asked to stop before the work was done: a function given to `cancel_when`, or Ctrl-C in Python. Nothing is

@@ -10,7 +10,7 @@ use tautomer::op;
 use tautomer::page::bytes;
 use tautomer::pipeline::{Missing, Report};
 use tautomer::rewrite::{Step, batch_symbols};
-use tautomer::{Compared, Optimized};
+use tautomer::{Compared, EqualDims, Optimized};
 
 use super::Args;
 use crate::cli::input::{self, Kind};
@@ -81,6 +81,25 @@ pub(super) fn print(
         }
     }
     optimized.audit.iter().for_each(|audit| shell.say(&audit::text(audit)));
+}
+
+/// Dimensions of inputs that may be equal, and how to say so.
+pub(super) fn equal(met: &EqualDims) -> Option<String> {
+    let pairs: Vec<String> = (met.pairs.iter().take(SHOWN_SYMBOLS))
+        .map(|(name, other)| format!("`{name}` = `{other}`"))
+        .collect();
+    let more = match met.pairs.len().saturating_sub(SHOWN_SYMBOLS) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let shapes: Vec<String> = met.shapes.iter().map(|shape| format!("--shape {shape}")).collect();
+    (!pairs.is_empty()).then(|| {
+        format!(
+            "the model does not say that {}{more}; where that always holds, more rules apply with `{}`",
+            pairs.join(", "),
+            shapes.join(" ")
+        )
+    })
 }
 
 /// What became of calls that the target does not have.
