@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 
 use super::shape::with_shapes;
 use crate::graph::{Graph, Node, VertexId};
-use crate::op::{Op, Semantics, known};
+use crate::op::{Op, OpTraits, Semantics, known};
 use crate::tensor::{Atom, Dim, Shape, Type};
 
 /// Dimensions of inputs that meet others, and shapes of the inputs in which they are equal.
@@ -182,8 +182,14 @@ fn indexed(graph: &Graph, v: VertexId, name: &str) -> Option<Vec<(Dim, Dim)>> {
         let pair = |(axis, &value): (&Dim, &VertexId)| Some((axis.clone(), counted(graph, value).pop()?));
         return Some(axes.iter().zip(numbers.iter()).filter_map(pair).collect());
     }
-    // Of several axes, all but one are indexed by positions of their own dimension.
     let positions = counted(graph, indices);
+    // Positions along two axes may be made positions along one: `row * width + column`.
+    if let ([a, b], [axis @ Dim::Expr(_)]) = (positions.as_slice(), axes) {
+        let width = |rows: &Dim| axis.exact_div(rows).filter(|_| rows.as_const().is_none());
+        let pair = width(a).map(|width| (width, b.clone()));
+        return pair.or_else(|| Some((width(b)?, a.clone()))).map(|pair| vec![pair]);
+    }
+    // Of several axes, all but one are indexed by positions of their own dimension.
     let rest = |own: &[Dim], others: &[Dim]| {
         let mut rest = own.iter().filter(|d| d.as_const().is_none() && !others.contains(d));
         let only = rest.next()?.clone();
@@ -200,7 +206,7 @@ fn renamed(graph: &Graph, v: VertexId) -> Option<(Dim, Dim)> {
     named.then(|| (a.clone(), b.clone()))
 }
 
-/// The dimensions whose positions, counted from 0, are moved to this value.
+/// The dimensions whose positions, counted from 0, are moved to this value or computed with, each once.
 fn counted(graph: &Graph, value: VertexId) -> Vec<Dim> {
     let mut found = Vec::new();
     let (mut rest, mut seen) = (vec![value], BTreeSet::from([value]));
@@ -209,8 +215,12 @@ fn counted(graph: &Graph, value: VertexId) -> Vec<Dim> {
             continue;
         };
         if def.counts {
-            graph.ty(v).visit_dims(&mut |dim| found.push(dim.clone()));
-        } else if matches!(def.semantics, Semantics::Movement(_)) {
+            graph.ty(v).visit_dims(&mut |dim| {
+                if !found.contains(dim) {
+                    found.push(dim.clone());
+                }
+            });
+        } else if matches!(def.semantics, Semantics::Movement(_)) || def.traits.contains(OpTraits::ELEMENTWISE) {
             rest.extend(graph.pred(v).iter().copied().filter(|&operand| seen.insert(operand)));
         }
     }
@@ -297,6 +307,18 @@ mod tests {
             "fn main(x: i64[a, n], mask: bool[b, n]) {
                let i = range(0, squeeze(shape(x) {end = 1}), 1);
                (x, gather_nd(mask, unsqueeze(i) {axes = [1]}))
+             }",
+        );
+        assert_eq!(dims.shapes, ["mask=a,n"]);
+    }
+
+    #[test]
+    fn dimensions_indexed_by_rows_and_columns_are_found() {
+        let dims = found(
+            "fn main(x: i64[a, n], mask: bool[a, m]) {
+               let rows = unsqueeze(range(0, squeeze(shape(x) {end = 1}), 1)) {axes = [1]};
+               let columns = range(0, squeeze(shape(x) {start = 1}), 1);
+               gather(reshape(mask) {shape = [-1]}, rows * squeeze(shape(mask) {start = 1}) + columns)
              }",
         );
         assert_eq!(dims.shapes, ["mask=a,n"]);

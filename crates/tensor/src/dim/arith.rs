@@ -1,5 +1,6 @@
 //! Sums of products in normal form, and the operations that preserve it.
 
+use super::limit::MAX_DIM_PARTS;
 use super::{Atom, Dim, Product};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -109,11 +110,17 @@ impl Dim {
             }
             return Some(Dim::from_terms(quotient));
         }
-        // A sum divides only as a common factor, which the leading terms determine.
-        let leading = self.terms().last()?.clone();
-        let by = divisor_terms.last()?.clone();
-        let factor = Dim::from_terms(vec![leading]).exact_div(&Dim::from_terms(vec![by]))?;
-        (factor.clone() * divisor.clone() == *self).then_some(factor)
+        // Division of polynomials: the leading term of what is left gives the next term of the quotient.
+        let by = Dim::from_terms(vec![leading(&divisor_terms)?]);
+        let (mut rest, mut quotient) = (self.clone(), Dim::Const(0));
+        for _ in 0..MAX_DIM_PARTS {
+            let Some(term) = leading(&rest.terms()) else { break };
+            let part = Dim::from_terms(vec![term]).exact_div(&by)?;
+            rest = rest - part.clone() * divisor.clone();
+            quotient = quotient + part;
+        }
+        // Coefficients saturate, and sums that are too large become unknown dimensions.
+        (quotient.clone() * divisor.clone() == *self).then_some(quotient)
     }
 
     /// The quotient rounded towards positive infinity.
@@ -219,6 +226,13 @@ fn of_min(atom: &Atom) -> Option<[&Dim; 2]> {
 /// The order of products; most pairs that are compared are identical.
 pub(super) fn ordered(a: &Product, b: &Product) -> Ordering {
     if Arc::ptr_eq(a, b) { Ordering::Equal } else { a.cmp(b) }
+}
+
+/// The largest term in an order that products keep: by degree, then by the exponents of the atoms.
+fn leading(terms: &[(Product, i64)]) -> Option<(Product, i64)> {
+    let order = |(a, _): &&(Product, i64), (b, _): &&(Product, i64)| a.len().cmp(&b.len()).then_with(|| b.cmp(a));
+    let largest = terms.iter().max_by(order);
+    largest.cloned()
 }
 
 pub(super) fn floor_div(a: i64, b: i64) -> i64 {

@@ -197,6 +197,33 @@ mod tests {
         }
     }
 
+    fn arb_sum() -> impl Strategy<Value = Dim> {
+        let factor = prop_oneof!["h", "w", "n"].prop_map(|s| Dim::symbol(&s));
+        let product = prop::collection::vec(factor, 0..3).prop_map(|v| v.into_iter().fold(Dim::from(1), |a, b| a * b));
+        let term = (product, -4i64..5).prop_map(|(product, by)| product * Dim::Const(by));
+        prop::collection::vec(term, 1..4).prop_map(|v| v.into_iter().fold(Dim::from(0), |a, b| a + b))
+    }
+
+    proptest! {
+        #![proptest_config(tautomer_testing::random_cases(256))]
+
+        #[test]
+        fn a_product_is_divided_by_its_factors(a in arb_sum(), b in arb_sum()) {
+            prop_assume!(b != Dim::Const(0));
+            prop_assert_eq!((a.clone() * b.clone()).exact_div(&b), Some(a));
+        }
+    }
+
+    #[test]
+    fn quotients_do_not_depend_on_the_order_of_names() {
+        for (batch, n) in [("a", "n"), ("z", "n")] {
+            let (batch, n) = (Dim::symbol(batch), Dim::symbol(n));
+            let rows = n + Dim::from(1);
+            assert_eq!((batch.clone() * rows.clone()).floor_div(&rows), batch);
+            assert_eq!((batch.clone() * rows.clone() + Dim::from(1)).exact_div(&rows), None);
+        }
+    }
+
     #[test]
     fn nested_floor_divisions_collapse() {
         let h = Dim::symbol("h");
