@@ -184,7 +184,8 @@ fn indexed(graph: &Graph, v: VertexId, name: &str) -> Option<Vec<(Dim, Dim)>> {
     }
     let positions = counted(graph, indices);
     // Positions along two axes may be made positions along one: `row * width + column`.
-    if let ([a, b], [axis @ Dim::Expr(_)]) = (positions.as_slice(), axes) {
+    let named: Vec<&Dim> = axes.iter().filter(|axis| axis.as_const().is_none()).collect();
+    if let ([a, b], [axis]) = (positions.as_slice(), named.as_slice()) {
         let width = |rows: &Dim| axis.exact_div(rows).filter(|_| rows.as_const().is_none());
         let pair = width(a).map(|width| (width, b.clone()));
         return pair.or_else(|| Some((width(b)?, a.clone()))).map(|pair| vec![pair]);
@@ -318,7 +319,7 @@ mod tests {
             "fn main(x: i64[a, n], mask: bool[a, m]) {
                let rows = unsqueeze(range(0, squeeze(shape(x) {end = 1}), 1)) {axes = [1]};
                let columns = range(0, squeeze(shape(x) {start = 1}), 1);
-               gather(reshape(mask) {shape = [-1]}, rows * squeeze(shape(mask) {start = 1}) + columns)
+               gather(flatten(mask) {axis = 2}, rows * squeeze(shape(mask) {start = 1}) + columns)
              }",
         );
         assert_eq!(dims.shapes, ["mask=a,n"]);
