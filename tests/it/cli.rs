@@ -296,6 +296,25 @@ fn models_are_read_and_written() {
 }
 
 #[test]
+fn dimensions_that_may_be_equal_are_suggested() {
+    let text = "fn main(tokens: f32[a, n], past: f32[p], now: f32[1], mask: f32[b, n], all: f32[t]) {
+        (tokens + mask, concat(past, now) {axis = 0} * all)
+    }";
+    let dir = folder(&[("m.taut", text)]);
+    let done = run(dir.path(), "optimize m.taut -o out.taut --no-check");
+    let shapes = "--shape mask=a,n --shape all=p+1";
+    assert!(
+        done.err.contains("does not say that `b` = `a`, `t` = `p + 1`") && done.err.contains(shapes),
+        "{}",
+        done.err
+    );
+    let json = run(dir.path(), "optimize m.taut -o out.taut --no-check --json").json();
+    assert_eq!(json["equal_dims"]["shapes"], serde_json::json!(["mask=a,n", "all=p+1"]));
+    let again = run(dir.path(), &format!("optimize m.taut -o out.taut --no-check {shapes}"));
+    assert!(again.code == 0 && !again.err.contains("does not say"), "{}", again.err);
+}
+
+#[test]
 fn explain_describes_codes() {
     let dir = folder(&[]);
     let one = run(dir.path(), "explain t0101");
