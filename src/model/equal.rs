@@ -281,7 +281,7 @@ mod tests {
         let dims = found("fn main(x: f32[a, n], mask: f32[b, m], z: f32[c]) { (x + mask, relu(z)) }");
         assert_eq!(dims.pairs, [("b".into(), "a".into()), ("m".into(), "n".into())]);
         assert_eq!(dims.shapes, ["mask=a,n"]);
-        let all = dims.shapes.iter().cloned().collect::<Vec<_>>();
+        let all = dims.shapes.clone();
         let graph = Model::from_text("test", "fn main(x: f32[a, n], mask: f32[b, m]) { x + mask }").unwrap();
         assert_eq!(
             equal_dims(&with_shapes(&graph.workload.graph, &all).unwrap()),

@@ -4,7 +4,6 @@
 //! checked.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use tautomer::diag::{Diagnostics, Source};
@@ -98,8 +97,7 @@ fn a_sample_of_exprtk_has_its_values() {
 
 #[test]
 fn all_expressions_of_exprtk_have_their_values() {
-    let Some(folder) = std::env::var_os("TAUTOMER_TEST_DATA").map(|d| Path::new(&d).join("expressions")) else {
-        eprintln!("skipped: TAUTOMER_TEST_DATA is not set");
+    let Some(folder) = tautomer_testing::shared_data("expressions") else {
         return;
     };
     let files = [

@@ -183,17 +183,10 @@ fn models_are_settled_after_one_run() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that skips says so")]
 fn shared_models_are_settled_after_one_run() {
-    let Some(data) = std::env::var_os("TAUTOMER_TEST_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: TAUTOMER_TEST_DATA names no directory with onnx/ and llm/patterns/");
-        return;
-    };
+    let folders = ["onnx", "llm/patterns"].map(tautomer_testing::shared_data);
     let mut failed = Vec::new();
-    for path in files(data.join("onnx"), "onnx")
-        .into_iter()
-        .chain(files(data.join("llm/patterns"), "onnx"))
-    {
+    for path in folders.into_iter().flatten().flat_map(|folder| files(folder, "onnx")) {
         if cfg!(debug_assertions) && std::fs::metadata(&path).unwrap().len() > SMALL {
             continue;
         }

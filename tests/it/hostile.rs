@@ -6,7 +6,7 @@
 //! `tests/data/hostile`, and those that follow a pattern are generated here.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -405,9 +405,7 @@ const SHARED: &[(&str, &str)] = &[
 
 #[test]
 fn every_hostile_file_ends() {
-    let folder = std::env::var_os("TAUTOMER_TEST_DATA").map(|d| PathBuf::from(d).join("hostile"));
-    let Some(folder) = folder.filter(|f| f.is_dir()) else {
-        eprintln!("skipped: TAUTOMER_TEST_DATA names no folder with hostile/");
+    let Some(folder) = tautomer_testing::shared_data("hostile") else {
         return;
     };
     let only = std::env::var("TAUTOMER_HOSTILE").unwrap_or_default();

@@ -2,11 +2,7 @@
 //!
 //! The models are not part of this repository; without `TAUTOMER_TEST_DATA` these tests print a message and do nothing.
 
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "tests say what they found, and that they were skipped"
-)]
+#![expect(clippy::print_stdout, reason = "tests say what they found")]
 
 pub(crate) mod compare;
 
@@ -23,12 +19,7 @@ use tautomer::tensor::Tensor;
 
 /// The directory with the data, if there is one.
 fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("TAUTOMER_TEST_DATA").map(|d| Path::new(&d).join("pnnx"));
-    let found = folder.filter(|folder| folder.is_dir());
-    if found.is_none() {
-        eprintln!("skipped: TAUTOMER_TEST_DATA names no folder with pnnx/");
-    }
-    found
+    tautomer_testing::shared_data("pnnx")
 }
 
 /// A model of the data.

@@ -2,21 +2,12 @@
 //!
 //! The tables are not part of this repository; without `TAUTOMER_TEST_DATA` these tests print a message and do nothing.
 
-#![expect(clippy::print_stderr, reason = "tests say that they were skipped")]
-
-use std::path::Path;
-
 use serde_json::{Map, Value};
 use tautomer::formats::pnnx::{ElementType, Function, ParamFile, Weight, import, result_type};
 use tautomer::tensor::{DType, Type};
 
 fn tables() -> Option<Map<String, Value>> {
-    let file = "vectors/torch_dtype_tables.json";
-    let path = std::env::var_os("TAUTOMER_TEST_DATA").map(|d| Path::new(&d).join(file));
-    let Some(path) = path.filter(|path| path.is_file()) else {
-        eprintln!("skipped: TAUTOMER_TEST_DATA names no folder with {file}");
-        return None;
-    };
+    let path = tautomer_testing::shared_data("vectors/torch_dtype_tables.json")?;
     let text = std::fs::read_to_string(path).unwrap();
     match serde_json::from_str(&text).unwrap() {
         Value::Object(tables) => Some(tables),

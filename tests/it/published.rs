@@ -205,13 +205,11 @@ fn check(document: &Path, rules: &[Arc<Rule>], shipped: &BTreeMap<String, String
     debug_assertions,
     ignore = "takes minutes without optimization; `.ci/run` runs it in release"
 )]
-#[expect(clippy::print_stderr, reason = "a test that skips says so")]
 fn rules_of_taso_as_published() {
-    let path = std::env::var_os("TAUTOMER_TEST_DATA").map(|d| Path::new(&d).join("taso/graph_subst.pb"));
-    let Some(bytes) = path.and_then(|p| std::fs::read(p).ok()) else {
-        eprintln!("skipped: TAUTOMER_TEST_DATA names no folder with taso/graph_subst.pb");
+    let Some(path) = tautomer_testing::shared_data("taso/graph_subst.pb") else {
         return;
     };
+    let bytes = std::fs::read(path).unwrap();
     let imported = import_rules("graph_subst.pb", &bytes, "taso").unwrap_or_else(|e| panic!("{}", e.render(false)));
     let rules = load("graph_subst.rules", &imported.text);
     check(&root().join("rules/taso/README.md"), &rules, &conditions("taso"));

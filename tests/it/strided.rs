@@ -126,10 +126,9 @@ fn run(name: &str, operands: Vec<Tensor>, attrs: &[(&str, AttrValue)]) -> Result
 
 #[test]
 fn operators_agree_with_torch_and_numpy() {
-    let Ok(data) = std::env::var("TAUTOMER_TEST_DATA") else {
+    let Some(path) = tautomer_testing::shared_data("vectors/tensor_ops_torch_numpy.json") else {
         return;
     };
-    let path = std::path::Path::new(&data).join("vectors/tensor_ops_torch_numpy.json");
     let cases: Json = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let (mut wrong, mut count) = (Vec::new(), 0);
     for case in list(&cases) {

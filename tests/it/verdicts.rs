@@ -123,11 +123,10 @@ fn the_readme_counts_the_verdicts() {
 /// Wrong rules that were once reported as proved: none is proved for all sizes, and most are refuted.
 #[test]
 fn no_wrong_rule_is_proved_for_all() {
-    let Ok(data) = std::env::var("TAUTOMER_TEST_DATA") else {
-        eprintln!("skipped: TAUTOMER_TEST_DATA is not set");
+    let Some(attack) = tautomer_testing::shared_data("attack") else {
         return;
     };
-    let mut files: Vec<_> = std::fs::read_dir(Path::new(&data).join("attack"))
+    let mut files: Vec<_> = std::fs::read_dir(attack)
         .unwrap()
         .map(|e| e.unwrap().path())
         .filter(|p| p.extension().is_some_and(|e| e == "rules"))

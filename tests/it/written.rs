@@ -3,18 +3,11 @@
 //! Some of the models are not part of this repository; without `TAUTOMER_TEST_DATA` those tests print a message and do
 //! nothing.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use tautomer_testing::shared_data;
 
 use crate::command::{folder, run, run_with};
-
-fn data(name: &str) -> Option<PathBuf> {
-    let found = std::env::var_os("TAUTOMER_TEST_DATA").map(|d| Path::new(&d).join(name));
-    let found = found.filter(|path| path.is_dir());
-    if found.is_none() {
-        eprintln!("skipped: TAUTOMER_TEST_DATA names no folder with {name}/");
-    }
-    found
-}
 
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
@@ -27,7 +20,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn what_was_written_is_read_or_nothing_is_written() {
-    let Some(hostile) = data("hostile") else { return };
+    let Some(hostile) = shared_data("hostile") else { return };
     let files: Vec<String> = names(&hostile)
         .into_iter()
         .filter(|name| ["13", "15", "17"].iter().any(|start| name.starts_with(start)))
@@ -57,7 +50,7 @@ fn what_was_written_is_read_or_nothing_is_written() {
 
 #[test]
 fn a_model_that_never_runs_is_not_written_unsaid() {
-    let Some(hostile) = data("hostile") else { return };
+    let Some(hostile) = shared_data("hostile") else { return };
     let dir = folder(&[]);
     let path = hostile.join("17.onnx");
     let done = run_with(

@@ -70,9 +70,7 @@ fn what_is_out_of_reach_is_said() {
 /// Rules collected from outside; a part of one may be out of reach, but none is taken to be right.
 #[test]
 fn collected_wrong_rules_are_not_accepted() {
-    let folder = std::env::var_os("TAUTOMER_TEST_DATA").map(|d| PathBuf::from(d).join("attack"));
-    let Some(folder) = folder.filter(|f| f.is_dir()) else {
-        eprintln!("skipped: TAUTOMER_TEST_DATA names no folder with attack/");
+    let Some(folder) = tautomer_testing::shared_data("attack") else {
         return;
     };
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()).collect();

@@ -1,7 +1,5 @@
 //! Expressions with known values, from the tests of ExprTk.
 
-use std::path::{Path, PathBuf};
-
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_array::{ArrayRef, Float64Array};
@@ -78,11 +76,10 @@ fn check(name: &str, text: &str, at: [f64; 4], at_least: usize) {
 
 #[test]
 fn expressions_of_calculators_have_their_values() {
-    let Some(data) = std::env::var_os("TAUTOMER_TEST_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: TAUTOMER_TEST_DATA names no folder with expressions/");
+    let Some(data) = tautomer_testing::shared_data("expressions") else {
         return;
     };
-    let read = |name: &str| std::fs::read_to_string(Path::new(&data).join("expressions").join(name)).unwrap();
+    let read = |name: &str| std::fs::read_to_string(data.join(name)).unwrap();
     let first = [
         11.123456789107374,
         22.123456789107372,

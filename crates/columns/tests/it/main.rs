@@ -1,5 +1,4 @@
 //! Tests of expressions over columns, by subject.
-#![expect(clippy::print_stderr, reason = "tests say what they leave out")]
 
 mod corpus;
 mod evaluation;
