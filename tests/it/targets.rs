@@ -239,6 +239,34 @@ fn operators_of_a_runtime_are_used_there_and_nowhere_else() {
 
 /// What networks have beyond four axes and the operators of the target is written out by the rules of the set `lower`.
 #[test]
+fn rules_see_through_operators_of_a_runtime() {
+    let text = r#"fn main(q: f32[1, 2, 3, 8], k: f32[1, 2, 5, 8], v: f32[1, 2, 5, 8]) {
+        let scores = "com.microsoft::FusedMatMul"(q, k) {transB = true, alpha = 0.5};
+        matmul(softmax(scores), v)
+    }"#;
+    let model = Model::from_text("a.taut", text).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let options = Options::default().target(named("onnxruntime")).check(2);
+    let found = optimize_model(model, &options).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    assert_eq!(nodes(&found.model.to_onnx().unwrap()), ["Attention"]);
+}
+
+#[test]
+fn what_is_computed_ahead_of_time_need_not_be_an_operator_of_the_target() {
+    // The bias of the keys is made by `zeros_like`, which ONNX has not got.
+    let text = "fn main(x: f32[2, 3, 4]) {
+        let w = [[1.0, 2.0], [3.0, -1.0], [0.5, 1.0], [2.0, 0.25]];
+        let b = [0.5, -0.5];
+        let y = attention(matmul(x, w) + b, matmul(x, w * 2.0), matmul(x, w * 3.0) + b) {
+          q_num_heads = 1, kv_num_heads = 1, scale = 0.5,
+        };
+        y
+    }";
+    let found = optimized(text, &named("onnxruntime"));
+    let made = nodes(&found.model.to_onnx().unwrap());
+    assert_eq!(made, ["com.microsoft::Attention"]);
+}
+
+#[test]
 fn networks_are_lowered_to_few_operators_on_four_axes() {
     for text in [
         // A shuffle of channels, windows of an image, and keys for groups of queries.

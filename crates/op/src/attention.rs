@@ -133,7 +133,10 @@ pub(super) fn infer_cache(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(Type::Tuple(infer(call)?))
 }
 
-/// Products with the keys and with the values.
+/// Operations for each score besides the products: scaling it, and its part of the softmax, as their own calls cost.
+const SCORE: f64 = 17.0;
+
+/// Products with the keys and with the values, and the softmax.
 pub(super) fn flops(call: &Infer<'_>, _: &Type) -> f64 {
     let Ok(items) = infer(call) else { return 0.0 };
     let scores = items.get(3).and_then(Type::as_tensor).and_then(|t| t.shape.as_ref());
@@ -141,5 +144,5 @@ pub(super) fn flops(call: &Infer<'_>, _: &Type) -> f64 {
         let shape = items.get(at).and_then(Type::as_tensor).and_then(|t| t.shape.as_ref());
         shape.and_then(|s| s.get(3)).map_or(32.0, extent)
     };
-    elements(scores) * (2.0 * (last(1) + last(2)) + 8.0)
+    elements(scores) * (2.0 * (last(1) + last(2)) + SCORE)
 }

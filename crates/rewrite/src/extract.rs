@@ -30,11 +30,12 @@ pub struct Extraction {
 
 /// Picks the cheapest graph from a saturated e-graph.
 pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
-    extract_with(encoded, model, &FxHashSet::default())
+    extract_with(encoded, model, &FxHashSet::default(), false)
 }
 
-/// Like [`extract`], but the classes in `left` are computed at run time although they are static.
-pub(super) fn extract_with(encoded: &Encoded, model: &CostModel<'_>, left: &FxHashSet<Id>) -> Extraction {
+/// Like [`extract`], but the classes in `left` are computed at run time although they are static. If static values are
+/// folded, the others may be made by calls that the result may not contain.
+pub(super) fn extract_with(encoded: &Encoded, model: &CostModel<'_>, left: &FxHashSet<Id>, folds: bool) -> Extraction {
     let egraph = &encoded.egraph;
     let mut ids: Vec<Id> = egraph.classes().map(|c| c.id).collect();
     ids.sort_unstable();
@@ -55,6 +56,7 @@ pub(super) fn extract_with(encoded: &Encoded, model: &CostModel<'_>, left: &FxHa
         .iter()
         .map(|&id| {
             let class = &egraph[id];
+            let is_static = class.data.is_static && !left.contains(&id);
             let mut nodes: Vec<Candidate> = class
                 .nodes
                 .iter()
@@ -64,17 +66,15 @@ pub(super) fn extract_with(encoded: &Encoded, model: &CostModel<'_>, left: &FxHa
                         .map(|&c| index[&egraph.find(c)])
                         .collect();
                     Some(Candidate {
-                        cost: model.enode(egraph, enode, id, own.contains(enode))?,
+                        // What is computed ahead of time need not be a call that the result may contain.
+                        cost: model.enode(egraph, enode, id, own.contains(enode) || folds && is_static)?,
                         enode: enode.clone(),
                         children,
                     })
                 })
                 .collect();
             nodes.sort_by(|a, b| a.cost.cmp(&b.cost).then_with(|| a.enode.cmp(&b.enode)));
-            Class {
-                nodes,
-                is_static: class.data.is_static && !left.contains(&id),
-            }
+            Class { nodes, is_static }
         })
         .collect();
     let roots: Vec<u32> = encoded.roots.iter().map(|&r| index[&egraph.find(r)]).collect();

@@ -38,7 +38,7 @@ pub fn extract_folded(
     let mut round = 0;
     loop {
         round += 1;
-        let extraction = extract_with(encoded, model, &left);
+        let extraction = extract_with(encoded, model, &left, folding.is_some());
         let (graph, vertices) = decode_with_classes(original, encoded, &extraction, saturation);
         let Some(limits) = folding.filter(|_| extraction.improves && round < MOST_ROUNDS) else {
             return (extraction, graph);
