@@ -549,7 +549,9 @@ fn expand(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
     } else {
         let mut at = Vec::with_capacity(x.len());
         for (i, d) in x.iter().enumerate() {
-            let single = *d == one || p.decide.is_zero(&(d.clone() - one.clone()))?;
+            // Along an axis of the same dimension, the index is the same, even if that is 1.
+            let same = *d != one && p.same(d, &shape[own + i]);
+            let single = *d == one || !same && p.decide.is_zero(&(d.clone() - one.clone()))?;
             at.push(if single {
                 Index::constant(0)
             } else {
