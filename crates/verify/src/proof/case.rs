@@ -483,7 +483,7 @@ impl Case {
         (quotient, rest)
     }
 
-    /// The quotient without a division atom, or with one of a smaller number, if the facts determine it.
+    /// The quotient without a division atom, if the facts determine it.
     fn quotient(&self, a: &Dim, b: &Dim) -> Option<Dim> {
         if let Some(whole) = a.exact_div(b) {
             return Some(whole);
@@ -520,13 +520,11 @@ impl Case {
         if factors.len() < 2 {
             return None;
         }
-        let parts: Vec<(Dim, Dim)> = factors
-            .into_iter()
-            .filter_map(|factor| Some((self.quotient(a, &factor)?, b.exact_div(&factor)?)))
-            .collect();
-        let whole = parts.iter().find_map(|(first, others)| self.quotient(first, others));
-        // A division by one of them is left, of a smaller number.
-        whole.or_else(|| parts.first().map(|(first, others)| first.floor_div(others)))
+        factors.into_iter().find_map(|factor| {
+            let others = b.exact_div(&factor)?;
+            let first = self.quotient(a, &factor)?;
+            self.quotient(&first, &others)
+        })
     }
 
     /// The value simplified by the facts.
