@@ -23,7 +23,7 @@ use tautomer_op::{AttrValue, Formula, OpDef, OpTraits, Products};
 use tautomer_tensor::{DType, Dim};
 
 /// The least number of operators that combine elements for which this is tried.
-const FEWEST: usize = 3;
+const FEWEST: usize = 5;
 
 /// The numbers of leaves that stand for values begin here, and are this far apart.
 const FIRST: u32 = 1 << 20;
@@ -56,12 +56,15 @@ pub(super) fn are_same(meaning: &Meaning<'_>, a: VertexId, b: VertexId, at: &At)
         let answer = by_stages(&own, &order, (a, b), at);
         if meaning.case.version() == version {
             return match answer {
-                Err(Stop::Open(_)) => Ok(false),
+                // An operand without elements says nothing about the result.
+                Err(Stop::Open(_) | Stop::Empty) => Ok(false),
                 answer => answer,
             };
         }
-        if let Err(Stop::Divided | Stop::Empty) = answer {
-            return answer;
+        match answer {
+            Err(Stop::Divided) => return answer,
+            Err(Stop::Empty) => return Ok(false),
+            _ => {}
         }
     }
 }
