@@ -166,17 +166,3 @@ fn equal_operands_have_equal_attention() {
         "r(q: f32[b, h, s, d], k: f32[b, h, t, d], v: f32[b, h, t, e]) { attention(q, k, v) {scale = 0.5, is_causal = true} => attention(q, k, v) {scale = 0.5} numerics real }",
     ]);
 }
-
-#[test]
-fn shapes_that_conditions_or_other_dimensions_decide_are_assumed() {
-    have_a_proof(&[
-        "r(x) { reshape(reshape(x) {shape = [-1, 1]}) {shape = [-1]} => reshape(x) {shape = [-1]} numerics bitwise }",
-        "r(x: f32[b, s, c]) { reshape(transpose(transpose(reshape(x) {shape = f}) {perm = [0, 2, 1, 3]}) {perm = [0, 2, 1, 3]}) {shape = [b, s, c]} => reshape(x) {shape = [b, s, c]} where f[..2] == [b, s], len(f) == 4 numerics bitwise }",
-        // Splitting an axis into heads takes them in the same order as counting through all elements.
-        "r(x: f32[b, s, c], k: f32[b, t, h, d], v: f32[b, t, h, e]) { attention(transpose(reshape(x) {shape = f}) {perm = [0, 2, 1, 3]}, transpose(k) {perm = [0, 2, 1, 3]}, transpose(v) {perm = [0, 2, 1, 3]}) {scale = 0.5} => attention(transpose(reshape(reshape(x) {shape = f}) {shape = f}) {perm = [0, 2, 1, 3]}, transpose(k) {perm = [0, 2, 1, 3]}, transpose(v) {perm = [0, 2, 1, 3]}) {scale = 0.5} where f[..2] == [b, s] numerics real }",
-    ]);
-    have_no_proof(&[
-        "r(x: f32[n, m]) { reshape(transpose(x) {perm = [1, 0]}) {shape = [-1]} => reshape(x) {shape = [-1]} numerics bitwise }",
-        "r(x: f32[b, s, c]) { transpose(reshape(x) {shape = f}) {perm = [0, 2, 1, 3]} => reshape(x) {shape = [f[0], f[2], f[1], f[3]]} where f[..2] == [b, s], len(f) == 4 numerics bitwise }",
-    ]);
-}
