@@ -1,6 +1,6 @@
 //! Attention with one or more heads, masks, a soft cap, and a cache.
 
-use super::common::{typed, unify};
+use super::common::typed;
 use super::cost::{elements, extent};
 use super::{Infer, OpError};
 use tautomer_tensor::{DType, Dim, Shape, Type};
@@ -13,13 +13,13 @@ pub(super) fn heads(call: &Infer<'_>, at: usize, attr: &str) -> Result<Option<[D
         [b, h, s, d] => Ok(Some([b.clone(), h.clone(), s.clone(), d.clone()])),
         [b, s, all] => {
             let count = call
-                .const_int(attr)
+                .int(attr)
                 .ok_or_else(|| OpError::new(format!("`{attr}` is needed if an operand has three axes")).attr(attr))?;
-            if count < 1 {
+            if let Some(count) = count.as_const().filter(|count| *count < 1) {
                 return Err(OpError::new(format!("`{attr}` must be at least 1, but is {count}")).attr(attr));
             }
-            let size = match all.as_const() {
-                Some(all) if all % count != 0 => {
+            let size = match (all.as_const(), count.as_const()) {
+                (Some(all), Some(count)) if all % count != 0 => {
                     let name = call.def.operands[at].name;
                     return Err(OpError::new(format!(
                         "axis 2 of `{name}` has size {all}, which is not a multiple of {count} heads"
@@ -27,10 +27,9 @@ pub(super) fn heads(call: &Infer<'_>, at: usize, attr: &str) -> Result<Option<[D
                     .at(at)
                     .attr(attr));
                 }
-                Some(all) => Dim::Const(all / count),
-                None => call.unknown(),
+                _ => all.exact_div(&count).unwrap_or_else(|| call.unknown()),
             };
-            Ok(Some([b.clone(), Dim::Const(count), s.clone(), size]))
+            Ok(Some([b.clone(), count, s.clone(), size]))
         }
         _ => {
             let name = call.def.operands[at].name;
@@ -52,6 +51,11 @@ fn past(call: &Infer<'_>, at: usize) -> Result<Dim, OpError> {
         Some(shape) => Ok(shape[2].clone()),
         None => Ok(call.unknown()),
     }
+}
+
+/// True if two dimensions are known to differ, in general or under the assumptions in force.
+fn differ(a: &Dim, b: &Dim) -> bool {
+    !a.has_unknown() && !b.has_unknown() && a.equals(b) == Some(false)
 }
 
 /// The types of the value, the keys, the values and the scores.
@@ -79,14 +83,14 @@ fn infer(call: &Infer<'_>) -> Result<Vec<Type>, OpError> {
         let any = |dtype| typed(dtype, None);
         return Ok(vec![any(dtype), any(dtype), any(values), any(dtype)]);
     };
-    if unify(&qd, &kd).is_none() {
+    if differ(&qd, &kd) {
         return Err(
             OpError::new(format!("a head of `q` has {qd} elements, but one of `k` has {kd}"))
                 .at(0)
                 .and(1),
         );
     }
-    if unify(&kh, &vh).is_none() {
+    if differ(&kh, &vh) {
         return Err(OpError::new(format!("`k` has {kh} heads, but `v` has {vh}"))
             .at(1)
             .and(2));

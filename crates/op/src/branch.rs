@@ -17,6 +17,7 @@ const VALUES: Operand = Operand {
     kind: OperandKind::Variadic,
     attr: None,
     rank: None,
+    zeros: false,
 };
 
 const CARRIED: AttrDef = AttrDef::new(

@@ -113,7 +113,7 @@ pub(super) const OPS: &[OpDef] = &[
     .operands(&[Operand::one("start"), Operand::one("limit"), Operand::one("delta")])
     .infer(infer_range)
     .reference(reference!(range))
-    .formula(Formula::Whole)
+    .formula(Formula::Made(Made::Steps))
     .counts()
     .onnx("Range", 11),
     OpDef::new(

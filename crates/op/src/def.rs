@@ -124,6 +124,8 @@ pub struct Operand {
     pub attr: Option<&'static str>,
     /// The number of its axes, if that is the same in all calls.
     pub rank: Option<usize>,
+    /// A call without it computes the same as one with zeros.
+    pub zeros: bool,
 }
 
 /// As declarations write it: `x`, `x?` if it may be left out, `x...` if it takes one value or more.
@@ -157,6 +159,7 @@ impl Operand {
             kind: OperandKind::One,
             attr: None,
             rank: None,
+            zeros: false,
         }
     }
 
@@ -167,6 +170,7 @@ impl Operand {
             kind: OperandKind::Optional,
             attr: None,
             rank: None,
+            zeros: false,
         }
     }
 
@@ -177,6 +181,7 @@ impl Operand {
             kind: OperandKind::Variadic,
             attr: None,
             rank: None,
+            zeros: false,
         }
     }
 
@@ -187,7 +192,15 @@ impl Operand {
             kind: OperandKind::Optional,
             attr: Some(name),
             rank: None,
+            zeros: false,
         }
+    }
+
+    /// An operand that may be left out, which is then the same as zeros.
+    pub const fn or_zeros(name: &'static str) -> Operand {
+        let mut out = Operand::optional(name);
+        out.zeros = true;
+        out
     }
 
     /// States the number of its axes.

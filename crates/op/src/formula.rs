@@ -9,6 +9,10 @@
 pub enum Formula {
     /// Not stated. Every primitive operator of the table states one, or is elementwise.
     Unstated,
+    /// Of the elements along the axis `axis`, the position of the largest or of the smallest.
+    Place(Fold),
+    /// The elements along the axis `axis` in order, and their positions.
+    Sorted,
     /// None that proofs know: each element may depend on whole operands.
     Whole,
     /// A function of the elements at one position, after broadcasting.
@@ -136,6 +140,8 @@ pub enum Made {
         /// It has the shape of the operand, not that of the attribute `shape`.
         like: bool,
     },
+    /// A number, the first operand, plus a multiple of the third at each position.
+    Steps,
     /// A matrix, or matrices, with the shape of the operand; the elements depend on which diagonal they are on.
     Diagonals,
 }

@@ -246,9 +246,15 @@ fn reshape(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
     let wanted = p.ints("shape").ok_or_else(|| Halt::unknown("a shape is computed"))?;
     let allow_zero = p.attr("allowzero").is_true();
     let mut out = Vec::with_capacity(wanted.len());
+    // The axis whose dimension follows from the others.
+    let mut open: Option<usize> = None;
     for (i, d) in wanted.iter().enumerate() {
         match d.as_const() {
-            Some(-1) => return Err(Halt::unknown("a dimension of -1 is not inferred")),
+            Some(-1) if open.is_some() => return Err(OpError::new("`shape` has several -1").into()),
+            Some(-1) => {
+                open = Some(i);
+                out.push(Dim::Const(1));
+            }
             Some(0) if !allow_zero => {
                 let copied = x
                     .get(i)
@@ -261,6 +267,14 @@ fn reshape(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
                 out.push(d.clone());
             }
         }
+    }
+    if let Some(open) = open {
+        for d in &out {
+            p.require_at_least(d, 1)?;
+        }
+        let (all, others): (Dim, Dim) = (x.iter().cloned().product(), out.iter().cloned().product());
+        out[open] = p.decide.require_multiple(&all, &others)?;
+        return view(out);
     }
     let positive = |d: &Dim| p.decide.known_natural(&(d.clone() - Dim::Const(1))) == Some(true);
     if !allow_zero && out.iter().all(positive) {
@@ -549,7 +563,9 @@ fn expand(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
     } else {
         let mut at = Vec::with_capacity(x.len());
         for (i, d) in x.iter().enumerate() {
-            let single = *d == one || p.decide.is_zero(&(d.clone() - one.clone()))?;
+            // Along an axis of the same dimension, the index is the same, even if that is 1.
+            let same = *d != one && p.same(d, &shape[own + i]);
+            let single = *d == one || !same && p.decide.is_zero(&(d.clone() - one.clone()))?;
             at.push(if single {
                 Index::constant(0)
             } else {

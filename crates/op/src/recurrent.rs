@@ -58,9 +58,9 @@ const XWR: [Operand; 6] = [
     Operand::one("x"),
     Operand::one("w"),
     Operand::one("r"),
-    Operand::optional("b"),
+    Operand::or_zeros("b"),
     Operand::optional("sequence_lens"),
-    Operand::optional("initial_h"),
+    Operand::or_zeros("initial_h"),
 ];
 
 /// The operators of this family.
@@ -114,8 +114,8 @@ pub(super) const OPS: &[OpDef] = &[
         XWR[3],
         XWR[4],
         XWR[5],
-        Operand::optional("initial_c"),
-        Operand::optional("p"),
+        Operand::or_zeros("initial_c"),
+        Operand::or_zeros("p"),
     ])
     .attrs(&[
         ALPHA,

@@ -132,7 +132,7 @@ pub(super) const OPS: &[OpDef] = &[
         .attrs(ARG_ATTRS)
         .infer(infer_arg)
         .reference(reference!(argmax))
-        .formula(Formula::Whole)
+        .formula(Formula::Place(Fold::Max))
         .traits(OpTraits::REDUCTION)
         .cost(CostRule::PerInput(1.0))
         .onnx("ArgMax", 1),
@@ -141,7 +141,7 @@ pub(super) const OPS: &[OpDef] = &[
         .attrs(ARG_ATTRS)
         .infer(infer_arg)
         .reference(reference!(argmin))
-        .formula(Formula::Whole)
+        .formula(Formula::Place(Fold::Min))
         .traits(OpTraits::REDUCTION)
         .cost(CostRule::PerInput(1.0))
         .onnx("ArgMin", 1),

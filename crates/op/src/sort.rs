@@ -42,7 +42,7 @@ pub(super) const OPS: &[OpDef] = &[
     .infer(infer_sort)
     .canonical(canonical_sort)
     .reference(reference!(sort))
-    .formula(Formula::Whole)
+    .formula(Formula::Sorted)
     .cost(CostRule::PerInput(16.0)),
     OpDef::new(
         "unique_consecutive",

@@ -208,6 +208,7 @@ impl Checker<'_> {
                 },
                 attr: None,
                 rank: None,
+                zeros: false,
             });
         }
         out

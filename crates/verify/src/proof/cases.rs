@@ -1,19 +1,21 @@
 //! The cases of a form: each is compared, or split, until none is left.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
 use super::case::{Case, Res, Stop};
-use super::expr::Expr;
+use super::choices::Promise;
+use super::expr::{Expr, Factor, Fun};
 use super::facts::{Effort, Facts};
 use super::form::Form;
 use super::meaning::{At, Meaning};
-use super::{block, certificate, choices, defined, laws};
+use super::{block, certificate, choices, defined, laws, stages};
 use tautomer_graph::{Graph, Node, VertexId, expand_composites};
-use tautomer_op::{Formula, Made, OpDef, OpTraits, ShapeRule};
+use tautomer_op::{Fact, Formula, Infer, Made, Op, OpDef, OpTraits, ShapeRule};
 use tautomer_rewrite::Trial;
-use tautomer_tensor::{Dim, Shape, TensorType, assume};
+use tautomer_tensor::{DType, Dim, Shape, TensorType, assume};
 
 /// Limit on the cases of one form.
 pub(super) const CASES: usize = 500;
@@ -137,6 +139,12 @@ pub(super) struct Compared {
 /// Compares both sides in one case.
 pub(super) fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<Compared> {
     let (mut graph, roots) = form.build(case).ok_or(Stop::Empty)?;
+    // The bodies of composite operators may look at dimensions that inference leaves open.
+    if has_unknown(&graph) {
+        complete_types(&mut graph, case)?;
+        case.stopped()?;
+    }
+    check_composites(&graph, case)?;
     check_source(graph.clone(), case)?;
     complete_types(&mut graph, case)?;
     let sides = assume::under(case.clone(), || trial.sides(graph, Some(&roots)));
@@ -178,6 +186,14 @@ pub(super) fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<Com
     })
 }
 
+/// True if inference leaves a dimension open.
+fn has_unknown(graph: &Graph) -> bool {
+    let shape = |v| graph.ty(v).as_tensor().and_then(|ty| ty.shape.as_ref());
+    graph
+        .ids()
+        .any(|v| shape(v).is_some_and(|shape| shape.iter().any(Dim::has_unknown)))
+}
+
 /// True for operators that treat each axis separately: an additional axis changes nothing along the existing ones.
 pub(super) fn has_axes_alone(def: &OpDef) -> bool {
     def.shapes == ShapeRule::Expand
@@ -190,6 +206,36 @@ pub(super) fn expanded(mut graph: Graph, case: &Rc<Case>) -> Res<Graph> {
     case.stopped()?;
     done.map_err(|e| Stop::Open(e.message))?;
     Ok(graph)
+}
+
+/// Assumes what inference asks of the operands of composite operators, whose bodies may ask for less.
+fn check_composites(graph: &Graph, case: &Rc<Case>) -> Res<()> {
+    for v in graph.ids() {
+        let Node::Call {
+            op: Op::Known(def),
+            attrs,
+        } = &graph.vertex(v).node
+        else {
+            continue;
+        };
+        if def.composite_body().is_none() {
+            continue;
+        }
+        let operands: Vec<VertexId> = graph.pred(v).into_iter().collect();
+        let facts: Vec<Fact<'_>> = operands.iter().map(|&u| graph.fact(u)).collect();
+        let fresh = Cell::new(u32::MAX / 2);
+        let inferred = assume::under(case.clone(), || {
+            (def.infer)(&Infer {
+                def,
+                operands: &facts,
+                attrs,
+                fresh: &fresh,
+            })
+        });
+        case.stopped()?;
+        inferred.map_err(|_| Stop::Empty)?;
+    }
+    Ok(())
 }
 
 /// Adds the requirements of the source's operators to the facts of the case.
@@ -235,6 +281,13 @@ pub(super) fn numbered_leaves(graph: &Graph) -> FxHashMap<VertexId, u32> {
     leaves.zip(0..).collect()
 }
 
+fn leaf_types(graph: &Graph) -> impl Iterator<Item = DType> + '_ {
+    let leaves = graph
+        .ids()
+        .filter(|&v| matches!(graph.vertex(v).node, Node::Input | Node::Param | Node::Const(_)));
+    leaves.filter_map(|v| graph.ty(v).as_tensor().map(|ty| ty.dtype))
+}
+
 /// Compares types and elements of two values; returns the elements, if there are any.
 pub(super) fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<Vec<Expr>> {
     let case = meaning.case;
@@ -274,6 +327,9 @@ pub(super) fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<Ve
         place.push(i);
     }
     let at = At::Index(place);
+    if case.block().is_none() && stages::are_same(meaning, a, b, &at)? {
+        return Ok(Vec::new());
+    }
     // Repeat with the facts learned on the way until there are no new ones.
     let (x, y) = loop {
         let version = case.version();
@@ -286,17 +342,26 @@ pub(super) fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<Ve
         }
         meaning.forget();
     };
-    if choices::equal(&x, &y) {
+    let promise = Promise {
+        real: case.only_finite(),
+        truth: meaning.dtype(a) == DType::Bool,
+        total: leaf_types(meaning.graph).all(|dtype| dtype.is_int() || dtype == DType::Bool),
+    };
+    // Nothing is promised where the source is infinite.
+    if promise.real && is_infinite(&x) {
+        return Ok(Vec::new());
+    }
+    if choices::equal(&x, &y, promise) {
         return Ok(vec![x, y]);
     }
-    if case.only_finite()
+    if promise.real
         && meaning.dtype(a).is_float()
         && let Some((x, y)) = defined::where_finite(case, &x, &y)?
-        && choices::equal(&x, &y)
+        && choices::equal(&x, &y, promise)
     {
         return Ok(vec![x, y]);
     }
-    if laws::nearly_equal(&x, &y) {
+    if laws::nearly_equal(&x, &y, laws::rounding(meaning.dtype(a))) {
         case.round();
         return Ok(vec![x, y]);
     }
@@ -315,4 +380,10 @@ pub(super) fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<Ve
     Err(Stop::Open(format!(
         "the proof ends with different formulas:\n    {x}\n    {y}"
     )))
+}
+
+/// True for an infinity.
+fn is_infinite(x: &Expr) -> bool {
+    matches!(x.as_factor(), Some(Factor::Apply(Fun::Special(bits), _)) if f64::from_bits(*bits).is_infinite())
+        || matches!(x.neg().as_factor(), Some(Factor::Apply(Fun::Special(bits), _)) if f64::from_bits(*bits).is_infinite())
 }

@@ -18,7 +18,7 @@ use super::scope::{Prepared, Scope, Source};
 use crate::instance::recipe::{Recipe, Step};
 
 use tautomer_lang::ast::{BinaryOp, DimExpr, Dims, ExprId, ExprKind, TypeKind};
-use tautomer_op::{AttrKind, AttrValue};
+use tautomer_op::{AttrKind, AttrValue, ShapeRule};
 use tautomer_rule::{PatternNode, Rule};
 use tautomer_tensor::Dim;
 
@@ -31,6 +31,8 @@ pub(super) struct Named {
     variables: Vec<(Arc<str>, usize)>,
     /// Names of axes: the steps and the attributes.
     axes: Vec<(Arc<str>, usize, usize)>,
+    /// Names of the shapes that operands get: the steps and the attributes.
+    shapes: Vec<(Arc<str>, usize, usize)>,
 }
 
 impl Named {
@@ -48,7 +50,17 @@ impl Named {
             (Source::Name(name), AttrKind::Axis(_) | AttrKind::Axes(_)) => Some((name.clone(), open.step, open.attr)),
             _ => None,
         };
+        // What an operand is expanded to is another shape than the written one.
+        let shape = |open: &super::scope::Open| match &open.source {
+            Source::Name(name)
+                if open.def.shapes == ShapeRule::Reshape && open.def.attrs[open.attr].name == "shape" =>
+            {
+                Some((name.clone(), open.step, open.attr))
+            }
+            _ => None,
+        };
         Named {
+            shapes: prepared.open.iter().filter_map(shape).collect(),
             variables: prepared.bound.iter().filter_map(variable).collect(),
             axes: prepared.open.iter().filter_map(axis).collect(),
         }
@@ -260,11 +272,31 @@ impl Reader<'_> {
                 all.get(start..end).map(<[Dim]>::to_vec)
             }
             ExprKind::Name(name) => {
+                if let Some(shape) = self.shape(name) {
+                    return Some(shape);
+                }
                 let value = self.axes(name)?;
                 match value {
                     AttrValue::Ints(list) => list.iter().map(|d| d.as_const().map(Dim::Const)).collect(),
                     _ => None,
                 }
+            }
+            _ => None,
+        }
+    }
+
+    /// The dimensions that a name of a shape has, if none of them stands for another one, as 0 and -1 do.
+    fn shape(&self, name: &str) -> Option<Vec<Dim>> {
+        let mut named = self.named.shapes.iter().filter(|(own, ..)| **own == *name);
+        let (_, step, attr) = named.next()?;
+        let Step::Call { attrs, .. } = &self.recipe().steps[*step] else {
+            return None;
+        };
+        match attrs[*attr].as_ref()? {
+            AttrValue::Ints(list)
+                if named.next().is_none() && list.iter().all(|d| d.as_const().is_none_or(|n| n > 0)) =>
+            {
+                Some(list.clone())
             }
             _ => None,
         }
@@ -297,6 +329,10 @@ impl Reader<'_> {
                     _ => return None,
                 }
             }
+            ExprKind::Call { callee, args, .. } if callee.as_str() == "len" => match args.as_slice() {
+                [one] => Dim::from(self.list(*one)?.len()),
+                _ => return None,
+            },
             ExprKind::Index { base, index } => {
                 let all = self.list(*base)?;
                 let place = within(self.number(*index)?.as_const()?, all.len())?;

@@ -1,6 +1,7 @@
 //! Reductions over ranges, in a normal form: ranges are as tight as the guards allow, factors and terms that do not
 //! depend on them are moved outside, and bound symbols are numbered.
 
+use std::cmp::Ordering;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use num_traits::{One, Signed};
 use super::case::{Case, Res, has_bound, is_size};
 use super::expr::{Expr, Factor, Fold, Kind, Product, mentions, replaced};
 use super::laws;
+use super::order::order;
 use tautomer_op::known;
 use tautomer_tensor::Dim;
 
@@ -172,20 +174,26 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
         let parts = Parts { body, ..parts.clone() };
         other(case, kind, parts)
     };
-    let (name, turned) = if kind == Kind::Max {
-        (known::MAX, Kind::Min)
+    let (name, turned_name, turned) = if kind == Kind::Max {
+        (known::MAX, known::MIN, Kind::Min)
     } else {
-        (known::MIN, Kind::Max)
+        (known::MIN, known::MAX, Kind::Max)
     };
     // Over an empty range the result would be a bound.
     let mut bounded = false;
     if let Some(Factor::Apply(f, args)) = parts.body.as_factor()
         && matches!(f.name(), known::MAX | known::MIN)
-        && parts.guards.is_empty()
     {
         bounded = args.iter().filter(|a| !free(a)).count() == 1;
-        for (_, n) in &parts.ranges {
-            bounded &= is_size(n) && case.is_at_least_zero(&(n.clone() - Dim::Const(1)))?;
+        if parts.guards.is_empty() {
+            for (_, n) in &parts.ranges {
+                bounded &= is_size(n) && case.is_at_least_zero(&(n.clone() - Dim::Const(1)))?;
+            }
+        } else {
+            match has_values(case, &parts)? {
+                Some(false) => return Ok(nothing(kind)),
+                known => bounded &= known == Some(true),
+            }
         }
     }
     match (parts.body.as_factor(), parts.body.terms()) {
@@ -208,6 +216,13 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
                 .map(|a| if free(a) { Ok(a.clone()) } else { again(kind, a.clone()) });
             return Ok(laws::apply(f.clone(), args.collect::<Res<_>>()?));
         }
+        // So does the least of several positive multiples of one number.
+        (Some(Factor::Apply(f, args)), _) if f.is(turned_name) && args.iter().all(|a| !free(a)) => {
+            if let Some(times) = multiples(args) {
+                let inner = again(kind, args[0].clone())?;
+                return Ok(laws::apply(f.clone(), times.iter().map(|n| inner.mul(n)).collect()));
+            }
+        }
         (_, [(product, c)]) if !c.is_one() => {
             let rest = Expr::from_terms(vec![(product.clone(), BigRational::one())]);
             let inner = again(if c.is_negative() { turned } else { kind }, rest)?;
@@ -225,6 +240,51 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
         _ => {}
     }
     plain(case, kind, parts)
+}
+
+/// The positive numbers of which the operands are multiples of the first one; `None` if they are not.
+fn multiples(args: &[Expr]) -> Option<Vec<Expr>> {
+    let first = args.first()?.inverse();
+    let times = args.iter().map(|arg| {
+        let times = arg.mul(&first);
+        (order(&times, &Expr::zero()) == Some(Ordering::Greater)).then_some(times)
+    });
+    times.collect()
+}
+
+/// Whether there are values of the bound symbols at which no guard is negative: each symbol is bounded by itself, and
+/// each of its lower bounds is at most each of its upper bounds. `None` if that is not known.
+fn has_values(case: &Case, parts: &Parts) -> Res<Option<bool>> {
+    let symbols: Vec<&Arc<str>> = parts.ranges.iter().map(|(symbol, _)| symbol).collect();
+    let is_outside = |dim: &Dim| !symbols.iter().any(|symbol| mentions(dim, symbol));
+    let mut bounds = limits(&parts.ranges);
+    bounds.extend(parts.guards.iter().cloned());
+    // Each of these is at least 0.
+    let mut wanted: Vec<Dim> = bounds.iter().filter(|bound| is_outside(bound)).cloned().collect();
+    for symbol in &symbols {
+        let (mut low, mut high) = (Vec::new(), Vec::new());
+        for bound in bounds.iter().filter(|bound| mentions(bound, symbol)) {
+            match linear_in(bound, symbol) {
+                Some((1, rest)) if is_outside(&rest) => low.push(-rest),
+                Some((-1, rest)) if is_outside(&rest) => high.push(rest),
+                _ => return Ok(None),
+            }
+        }
+        wanted.extend(
+            low.iter()
+                .flat_map(|low| high.iter().map(|high| high.clone() - low.clone())),
+        );
+    }
+    for dim in wanted {
+        let known = match case.known_sign(&dim) {
+            None if is_size(&case.simplified(&dim)) => Some(case.is_at_least_zero(&dim)?),
+            known => known,
+        };
+        if known != Some(true) {
+            return Ok(known);
+        }
+    }
+    Ok(Some(true))
 }
 
 fn plain(case: &Case, kind: Kind, mut parts: Parts) -> Res<Expr> {

@@ -1,7 +1,7 @@
 //! Elementwise operators: which function of the prover each is, by the formula of its row.
 
 use super::case::Res;
-use super::expr::{Expr, Fun};
+use super::expr::{Expr, Factor, Fun};
 use super::laws;
 use super::meaning::{Call, open};
 use super::order::order;
@@ -9,20 +9,20 @@ use tautomer_op::{AttrValue, Formula, Function, known};
 use tautomer_tensor::DType;
 
 /// True if `to` can represent every integer of `from`.
-fn holds_all(from: DType, to: DType) -> bool {
-    let bits = |d: DType| 8 * d.size() as u32;
-    let signed = |d: DType| matches!(d, DType::I8 | DType::I16 | DType::I32 | DType::I64);
-    to.is_int()
-        && match (signed(from), signed(to)) {
-            (false, true) => bits(from) < bits(to),
-            (true, false) => false,
-            _ => bits(from) <= bits(to),
-        }
+pub(super) fn holds_all(from: DType, to: DType) -> bool {
+    match (from.int_range(), to.int_range()) {
+        (Some((least, greatest)), Some((low, high))) => low <= least && greatest <= high,
+        _ => false,
+    }
 }
 
 /// True for a single element, function value or number.
 fn is_one_value(x: &Expr) -> bool {
     x.as_number().is_some() || x.as_factor().is_some()
+}
+
+fn is_element(x: &Expr) -> bool {
+    matches!(x.as_factor(), Some(Factor::Element(..)))
 }
 
 /// `a >= b`, for integers.
@@ -90,14 +90,21 @@ pub(super) fn function(
                     known::NOT,
                     vec![laws::apply(known::EQUAL, vec![x.clone(), Expr::zero()])],
                 )
-            } else if from == DType::Bool || (from.is_int() && (real || holds_all(from, to))) && is_one_value(x) {
+            } else if from == DType::Bool
+                || (from.int_range().is_some() && (real || holds_all(from, to))) && is_one_value(x)
+            {
                 // Only a single value: a sum or product of integers wraps around in its own type first.
                 x.clone()
             } else {
-                laws::apply(
-                    Fun::With(known::CAST, vec![AttrValue::DType(from), AttrValue::DType(to)]),
-                    args,
-                )
+                // A conversion depends on the number alone; but a sum or product wraps around, or is rounded, in its type.
+                let from = match is_one_value(x) {
+                    true if from.is_float() => DType::F64,
+                    true if from.int_range().is_some() => DType::I64,
+                    _ => from,
+                };
+                let mut with = vec![AttrValue::DType(from), AttrValue::DType(to)];
+                with.extend(["saturate", "round_mode"].map(|name| call.attr(name).clone()));
+                laws::apply(Fun::With(known::CAST, with), args)
             }
         }
         (Function::Choice, [c, a, b]) if to == DType::Bool && *a == Expr::int(1) && b.is_zero() => c.clone(),
@@ -106,6 +113,18 @@ pub(super) fn function(
         // Of two integers, one is less or equal if the other is not less; a NaN would be neither.
         (_, [a, b]) if from.is_int() && name == known::LESS_OR_EQUAL => is_not_less(b, a),
         (_, [a, b]) if from.is_int() && name == known::GREATER_OR_EQUAL => is_not_less(a, b),
+        // NaN alone differs from itself.
+        (_, [a, b])
+            if a == b
+                && is_element(a)
+                && matches!(name, known::EQUAL | known::LESS_OR_EQUAL | known::GREATER_OR_EQUAL) =>
+        {
+            if from.is_float() {
+                laws::apply(known::NOT, vec![laws::apply(known::IS_NAN, vec![a.clone()])])
+            } else {
+                Expr::int(1)
+            }
+        }
         _ if real || to == DType::Bool => laws::apply(name, args),
         _ => laws::whole(name, args, to),
     })

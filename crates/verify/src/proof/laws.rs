@@ -57,6 +57,7 @@ pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
         (known::EQUAL | known::XOR | known::BITWISE_AND | known::BITWISE_OR | known::BITWISE_XOR, _) => {
             commutative(name, args)
         }
+        (known::LESS, [a, b]) if a == b && matches!(a.as_factor(), Some(Factor::Element(..))) => Expr::zero(),
         // One relation serves for both directions.
         (known::GREATER, [a, b]) => apply(known::LESS, vec![b.clone(), a.clone()]),
         (known::GREATER_OR_EQUAL, [a, b]) => apply(known::LESS_OR_EQUAL, vec![b.clone(), a.clone()]),
@@ -77,7 +78,15 @@ pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
                 known::SIGN => Expr::number(v.signum()),
                 known::FLOOR => Expr::number(v.floor()),
                 known::CEIL => Expr::number(v.ceil()),
-                _ => Expr::apply(name, args),
+                _ => Expr::number(to_nearest(&v)),
+            },
+            // Nondecreasing functions commute with maximum and minimum.
+            _ if name != known::SIGN => match opened(x) {
+                Some((lattice_name, all)) => {
+                    let all = all.into_iter().map(|one| apply(name, vec![one]));
+                    lattice(lattice_name, all.collect())
+                }
+                None => Expr::apply(name, args),
             },
             _ => Expr::apply(name, args),
         },
@@ -92,6 +101,38 @@ pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
         (known::POW, [x, y]) => power(x, y),
         _ => Expr::apply(fun, args),
     }
+}
+
+/// The nearest integer; of two, the even one.
+fn to_nearest(v: &BigRational) -> BigRational {
+    let (low, half) = (v.floor(), BigRational::new(1.into(), 2.into()));
+    let above = v - &low;
+    let is_odd = !(&low * &half).is_integer();
+    if above > half || above == half && is_odd {
+        low + BigRational::one()
+    } else {
+        low
+    }
+}
+
+/// The operands of a maximum or minimum that `x` is, up to a factor and a number that is added; and which of the two it
+/// is of them.
+fn opened(x: &Expr) -> Option<(&'static str, Vec<Expr>)> {
+    let (mut by, mut times, mut inside) = (Expr::zero(), None, None);
+    for (product, c) in x.terms() {
+        match product.as_slice() {
+            [] => by = Expr::number(c.clone()),
+            [(Factor::Apply(f, args), 1)] if inside.is_none() && (f.is(known::MAX) || f.is(known::MIN)) => {
+                (times, inside) = (Some(c), Some((f.name(), args)));
+            }
+            _ => return None,
+        }
+    }
+    let ((name, args), times) = (inside?, times?);
+    let turned = if name == known::MAX { known::MIN } else { known::MAX };
+    let name = if times.is_negative() { turned } else { name };
+    let times = Expr::number(times.clone());
+    Some((name, args.iter().map(|arg| arg.mul(&times).add(&by)).collect()))
 }
 
 /// A function of integers, in a normal form. Integers wrap around, so polynomials over them are equal as in a ring, but
@@ -199,8 +240,20 @@ fn power(x: &Expr, y: &Expr) -> Expr {
             let out = product_power(x, n.unsigned_abs());
             if n < 0 { out.inverse() } else { out }
         }
-        Some(v) if v == BigRational::new(1.into(), 2.into()) => apply(known::SQRT, vec![x.clone()]),
-        Some(v) if v == BigRational::new((-1).into(), 2.into()) => apply(known::SQRT, vec![x.clone()]).inverse(),
+        // Quarters are roots of roots; neither these nor such powers exist of negative numbers.
+        Some(v) if whole(&(&v * BigRational::from_integer(4.into()))).is_some_and(|n| n.abs() <= 32) => {
+            let quarters = whole(&(v * BigRational::from_integer(4.into()))).unwrap_or(0);
+            let n = quarters.unsigned_abs();
+            let root = apply(known::SQRT, vec![x.clone()]);
+            let mut out = product_power(x, n / 4);
+            if n % 4 >= 2 {
+                out = multiply(&out, &root);
+            }
+            if n % 2 == 1 {
+                out = multiply(&out, &apply(known::SQRT, vec![root]));
+            }
+            if quarters < 0 { out.inverse() } else { out }
+        }
         _ => Expr::apply(known::POW, vec![x.clone(), y.clone()]),
     }
 }
@@ -308,7 +361,7 @@ fn logarithm(x: &Expr) -> Expr {
 }
 
 /// True for factors that are positive wherever they are defined.
-fn is_positive(factor: &Factor) -> bool {
+pub(super) fn is_positive(factor: &Factor) -> bool {
     match factor {
         Factor::Apply(fun, _) => fun.is(known::EXP),
         Factor::Fold(fold) => {
@@ -376,41 +429,47 @@ pub(super) fn equal(a: &Expr, b: &Expr) -> bool {
     settled(&a.sub(&b)).is_zero_as_fraction()
 }
 
-/// The allowed relative difference of constants that exporters rounded.
-const ROUNDED: f64 = 1e-6;
+/// The allowed relative difference of constants that exporters rounded, or that are numbers of a type with few digits.
+pub(super) fn rounding(dtype: DType) -> f64 {
+    match dtype {
+        DType::F16 => 2f64.powi(-11),
+        DType::BF16 => 2f64.powi(-8),
+        _ => 1e-6,
+    }
+}
 
 /// True if both are equal up to the last digits of constants.
-pub(super) fn nearly_equal(a: &Expr, b: &Expr) -> bool {
+pub(super) fn nearly_equal(a: &Expr, b: &Expr, most: f64) -> bool {
     let mut left: Vec<_> = b.terms().iter().collect();
     a.terms().len() == left.len()
         && a.terms().iter().all(|(product, c)| {
             let found = left
                 .iter()
-                .position(|(other, d)| near(c, d) && nearly_equal_products(product, other));
+                .position(|(other, d)| near(c, d, most) && nearly_equal_products(product, other, most));
             found.map(|at| left.swap_remove(at)).is_some()
         })
 }
 
-fn near(a: &BigRational, b: &BigRational) -> bool {
+fn near(a: &BigRational, b: &BigRational, most: f64) -> bool {
     if a == b {
         return true;
     }
     let (x, y) = (a.to_f64().unwrap_or(f64::NAN), b.to_f64().unwrap_or(f64::NAN));
-    (x - y).abs() <= ROUNDED * x.abs().max(y.abs())
+    (x - y).abs() <= most * x.abs().max(y.abs())
 }
 
-fn nearly_equal_products(a: &Product, b: &Product) -> bool {
+fn nearly_equal_products(a: &Product, b: &Product, most: f64) -> bool {
     let mut left: Vec<_> = b.iter().collect();
     a.len() == left.len()
         && a.iter().all(|(factor, e)| {
             let found = left
                 .iter()
-                .position(|(other, f)| e == f && nearly_equal_factors(factor, other));
+                .position(|(other, f)| e == f && nearly_equal_factors(factor, other, most));
             found.map(|at| left.swap_remove(at)).is_some()
         })
 }
 
-fn nearly_equal_factors(a: &Factor, b: &Factor) -> bool {
+fn nearly_equal_factors(a: &Factor, b: &Factor, most: f64) -> bool {
     match (a, b) {
         (Factor::Apply(f, args), Factor::Apply(g, others)) => {
             let mut left: Vec<&Expr> = others.iter().collect();
@@ -420,16 +479,16 @@ fn nearly_equal_factors(a: &Factor, b: &Factor) -> bool {
                 && args.len() == left.len()
                 && args.iter().all(|x| {
                     let found = if any_order {
-                        left.iter().position(|y| nearly_equal(x, y))
+                        left.iter().position(|y| nearly_equal(x, y, most))
                     } else {
-                        nearly_equal(x, left[0]).then_some(0)
+                        nearly_equal(x, left[0], most).then_some(0)
                     };
                     found.map(|at| left.remove(at)).is_some()
                 })
         }
-        (Factor::Inverse(a), Factor::Inverse(b)) => nearly_equal(a, b),
+        (Factor::Inverse(a), Factor::Inverse(b)) => nearly_equal(a, b, most),
         (Factor::Fold(a), Factor::Fold(b)) => {
-            (a.kind, &a.ranges, &a.guards) == (b.kind, &b.ranges, &b.guards) && nearly_equal(&a.body, &b.body)
+            (a.kind, &a.ranges, &a.guards) == (b.kind, &b.ranges, &b.guards) && nearly_equal(&a.body, &b.body, most)
         }
         _ => a == b,
     }
@@ -508,8 +567,12 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
                 constants.push(arg);
             }
         } else {
-            match arg.as_factor() {
-                Some(Factor::Apply(f, inner)) if f.is(name) => pending.extend(inner.iter().cloned()),
+            // A number is added to each operand of a maximum or minimum inside.
+            let shifted = Some(&arg).filter(|arg| arg.terms().len() == 2).and_then(opened);
+            match (arg.as_factor(), shifted) {
+                (Some(Factor::Apply(f, inner)), _) if f.is(name) => pending.extend(inner.iter().cloned()),
+                (_, Some((own, inner))) if own == name => pending.extend(inner),
+                (_, Some((own, inner))) => flat.push(lattice(own, inner)),
                 _ => flat.push(arg),
             }
         }

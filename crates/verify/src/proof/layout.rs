@@ -25,6 +25,7 @@ impl Meaning<'_> {
                 Vec::new()
             }
             Made::Filled { like: false, .. } => call.ints("shape").ok_or_else(|| open("a shape is computed"))?,
+            Made::Steps => return self.inferred(call.vertex).map(Some),
             Made::Filled { like: true, .. } | Made::Diagonals => shape(x)?,
         };
         Ok(Some(vec![out]))
@@ -61,6 +62,15 @@ impl Meaning<'_> {
                     _ => self.case.number(call.float("value").unwrap_or(0.0)),
                 },
             }),
+            Made::Steps => {
+                let place = Expr::of_dim(&self.case.simplified(&self.flat(at, shape)));
+                let [start, _, step] = call.operands.as_slice() else {
+                    return Ok(None);
+                };
+                let only = |v: &VertexId| self.element(*v, &At::Flat(Dim::Const(0)));
+                let (start, step) = (only(start)?, only(step)?);
+                self.combined(&[start, step], &|args| Ok(args[0].add(&place.mul(&args[1]))))?
+            }
             Made::Diagonals => return Ok(None),
         }))
     }

@@ -5,15 +5,14 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use num_rational::BigRational;
 use rustc_hash::FxHashMap;
 
 use super::case::{Case, Res, Stop, has_bound};
-use super::expr::{Expr, Factor, Fun, ROUNDED, Whole};
+use super::expr::{Expr, Factor, Fun, ROUNDED};
 use super::fold::Cases;
-use super::function::function;
+use super::function::{function, holds_all};
 use super::laws;
 use tautomer_graph::{Graph, Node, VertexId};
 use tautomer_op::movement::Map;
@@ -46,7 +45,7 @@ pub(super) struct Meaning<'a> {
     pub(super) graph: &'a Graph,
     pub(super) case: &'a Case,
     /// The leaves, numbered in an order that both sides share.
-    leaves: FxHashMap<VertexId, u32>,
+    pub(super) leaves: FxHashMap<VertexId, u32>,
     shapes: RefCell<FxHashMap<VertexId, Vec<Vec<Dim>>>>,
     /// Where the elements of operators that move them come from; see [`maps`](Meaning::maps).
     pub(super) maps: RefCell<FxHashMap<VertexId, Option<Rc<[Map]>>>>,
@@ -55,7 +54,9 @@ pub(super) struct Meaning<'a> {
     /// If true, the requirements of operators are assumed, since the source is known to be valid; otherwise they are
     /// checked.
     pub(super) given: bool,
-    nested: std::cell::Cell<usize>,
+    /// Values that are taken as leaves, each times a number; see [`stages`](super::stages).
+    pub(super) cuts: RefCell<FxHashMap<VertexId, (u32, Expr)>>,
+    pub(super) nested: std::cell::Cell<usize>,
     depth: std::cell::Cell<usize>,
 }
 
@@ -127,6 +128,7 @@ impl<'a> Meaning<'a> {
             maps: RefCell::default(),
             elements: RefCell::default(),
             given: false,
+            cuts: RefCell::default(),
             nested: std::cell::Cell::new(0),
             depth: std::cell::Cell::new(0),
         }
@@ -339,8 +341,11 @@ impl<'a> Meaning<'a> {
         let index = self.index(at, shape);
         let skipped = shape.len() - own.len();
         let mut out = Vec::with_capacity(own.len());
-        for (d, i) in own.iter().zip(&index[skipped..]) {
-            out.push(if *d == one || self.case.is_zero(&(d.clone() - one.clone()))? {
+        for ((d, i), of) in own.iter().zip(&index[skipped..]).zip(&shape[skipped..]) {
+            // Along an axis of the same dimension the index is the same, which is 0 if that dimension is 1.
+            out.push(if same((d, of)) {
+                i.clone()
+            } else if *d == one || self.case.is_zero(&(d.clone() - one.clone()))? {
                 Dim::Const(0)
             } else {
                 i.clone()
@@ -417,6 +422,13 @@ impl<'a> Meaning<'a> {
             return Ok(known.clone());
         }
         let (_, _, at, _) = &key;
+        let cut = self.cuts.borrow().get(&v).cloned();
+        if let Some((number, times)) = cut {
+            let shapes = self.shapes(v)?;
+            let shape = shapes.get(output).ok_or(Stop::Empty)?;
+            let number = number + u32::try_from(output).map_err(|_| Stop::Empty)?;
+            return Ok(single(self.element_of_leaf(number, shape, at).mul(&times)));
+        }
         let value = match &self.graph.vertex(v).node {
             Node::Input | Node::Param => self.leaf(v, at)?,
             Node::Const(tensor) => self.constant(v, tensor, at)?,
@@ -444,18 +456,21 @@ impl<'a> Meaning<'a> {
 
     fn leaf(&self, v: VertexId, at: &At) -> Res<Cases> {
         let number = *self.leaves.get(&v).ok_or_else(|| open("only one side has this leaf"))?;
-        let shape = self.shape(v)?;
+        Ok(single(self.element_of_leaf(number, &self.shape(v)?, at)))
+    }
+
+    fn element_of_leaf(&self, number: u32, shape: &[Dim], at: &At) -> Expr {
         // A row-major position is the same after a reshape, but multiplies out sums of sizes.
         let terms = shape.iter().skip(1).map(|d| d.term_count().max(1)).product::<usize>();
         let place = if terms <= ROW_MAJOR && self.case.block().is_none() {
-            vec![self.flat(at, &shape)]
+            vec![self.flat(at, shape)]
         } else {
-            let index = self.index(at, &shape).into_iter().zip(&shape);
+            let index = self.index(at, shape).into_iter().zip(shape);
             let alone = |d: &Dim| self.case.known_zero(&(d.clone() - Dim::Const(1))) == Some(true);
             index.filter(|(_, d)| !alone(d)).map(|(i, _)| i).collect()
         };
         let place = place.iter().map(|d| self.case.simplified(d)).collect();
-        Ok(single(Expr::factor(Factor::Element(number, place))))
+        Expr::factor(Factor::Element(number, place))
     }
 
     pub(super) fn constant(&self, v: VertexId, tensor: &Tensor, at: &At) -> Res<Cases> {
@@ -523,6 +538,13 @@ impl<'a> Meaning<'a> {
             let element = |v: VertexId| self.element(v, &self.broadcast_at(v, shape, at)?);
             return self.choose(&sign, &|| element(*then), &|| element(*otherwise));
         }
+        // Indices and dimensions may be compared by what is known of them.
+        if call.def.traits.contains(OpTraits::COMPARISON)
+            && let Some(sign) = self.comparison(call.vertex, shape, at)?
+            && let Some(holds) = self.case.known_sign(&sign)
+        {
+            return Ok(single(Expr::int(i64::from(holds))));
+        }
         let mut values = Vec::with_capacity(operands.len());
         for &v in &operands {
             values.push(self.element(v, &self.broadcast_at(v, shape, at)?)?);
@@ -542,9 +564,36 @@ impl<'a> Meaning<'a> {
                 _ => Ok(laws::apply(rounded.clone(), args)),
             });
         }
+        // A number that is an integer of the type is converted to that one; only real numbers are not rounded before.
+        if call.def.law() == Formula::Function(Function::Conversion)
+            && from.is_float()
+            && to.int_range().is_some()
+            && self.case.only_finite()
+        {
+            for (_, value) in values.iter_mut().flatten() {
+                *value = self.as_integer(value);
+            }
+            let is_one = |value: &Expr| self.is_integer_of(value, to);
+            if let [cases] = values.as_slice()
+                && cases.iter().all(|(_, value)| is_one(value))
+            {
+                return Ok(cases.clone());
+            }
+        }
         self.combined(&values, &|args| {
             function(call, args, from, to, &|x| self.case.number(x))
         })
+    }
+
+    /// True if an index or dimension is a number of that type. Those of tensors are in the widest one; narrower integers
+    /// wrap around.
+    fn is_in_range(&self, d: &Dim, dtype: DType) -> bool {
+        let Some((least, greatest)) = dtype.int_range().filter(|_| dtype != DType::I64) else {
+            return true;
+        };
+        let bound = |n: i128| i64::try_from(n).map_or(Dim::Const(i64::MAX), Dim::Const);
+        self.case.known_sign(&(d.clone() - bound(least))) == Some(true)
+            && self.case.known_sign(&(bound(greatest) - d.clone())) == Some(true)
     }
 
     /// The value that is at least 0 exactly where a condition holds, if that compares indices and dimensions.
@@ -552,8 +601,8 @@ impl<'a> Meaning<'a> {
         let Some(call) = self.call(condition) else {
             return Ok(None);
         };
-        // Narrow integers wrap around, and rounded numbers are no indices.
-        let is_index = |v: &VertexId| self.dtype(*v) == DType::I64 || self.dtype(*v).is_float() && !self.case.rounds();
+        // Rounded numbers are no indices.
+        let is_index = |v: &VertexId| self.dtype(*v).is_int() || self.dtype(*v).is_float() && !self.case.rounds();
         let [a, b] = call.operands.as_slice() else {
             return Ok(None);
         };
@@ -566,9 +615,10 @@ impl<'a> Meaning<'a> {
             let cases = self.element(v, &self.broadcast_at(v, &own, &at)?)?;
             Ok(match cases.as_slice() {
                 // A product of dimensions may exceed the range of an integer.
-                [(guards, value)] if guards.is_empty() => {
-                    value.as_dim().filter(|d| d.terms().iter().all(|(p, _)| p.len() < 2))
-                }
+                [(guards, value)] if guards.is_empty() => value
+                    .as_dim()
+                    .filter(|d| d.terms().iter().all(|(p, _)| p.len() < 2))
+                    .filter(|d| self.is_in_range(d, self.dtype(v))),
                 _ => None,
             })
         };
@@ -662,50 +712,6 @@ impl<'a> Meaning<'a> {
             }
         }
     }
-
-    /// An element of the result of an operator that is not expanded.
-    pub(super) fn whole(&self, call: &Call, output: usize, shape: &[Dim], at: &At) -> Res<Cases> {
-        if call.def.traits.contains(OpTraits::NONDETERMINISTIC) {
-            return Err(open(format!("`{}` is random", call.def.name)));
-        }
-        let level = self.nested.get();
-        self.nested.set(level + 1);
-        let mut operands = Vec::new();
-        for &v in &call.operands {
-            if !self.is_given(v) {
-                operands.push((Vec::new(), Vec::new()));
-                continue;
-            }
-            let shape = self.shape(v)?;
-            let symbols: Vec<Arc<str>> = (0..shape.len())
-                .map(|axis| format!("%w{level}.{axis}").into())
-                .collect();
-            let ranges: Vec<(Arc<str>, Dim)> = symbols.iter().cloned().zip(shape.iter().cloned()).collect();
-            let index: Vec<Dim> = symbols.iter().map(|s| Dim::symbol(s)).collect();
-            let at = At::Flat(self.flat(&At::Index(index), &shape));
-            let limits = super::fold::limits(&ranges);
-            let mut cases = self.case.within(&limits, || self.element(v, &at))?;
-            cases.sort();
-            operands.push((shape, cases));
-        }
-        self.nested.set(level);
-        let resolved = |attr: &AttrValue| match attr {
-            AttrValue::Int(d) => AttrValue::Int(self.case.simplified(d)),
-            AttrValue::Ints(list) => AttrValue::Ints(list.iter().map(|d| self.case.simplified(d)).collect()),
-            other => other.clone(),
-        };
-        let attrs: Vec<AttrValue> = call.attrs.iter().map(resolved).collect();
-        let dtypes: Vec<DType> = call.operands.iter().map(|v| self.dtype(*v)).collect();
-        let index = self.index(at, shape).iter().map(|d| self.case.simplified(d)).collect();
-        Ok(single(Expr::factor(Factor::Whole(std::rc::Rc::new(Whole {
-            name: call.def.name,
-            attrs,
-            dtypes,
-            output,
-            operands,
-            at: index,
-        })))))
-    }
 }
 
 /// A value that depends on no condition.
@@ -742,6 +748,7 @@ fn holds_numbers(from: DType, to: DType) -> bool {
     match (range(from), range(to)) {
         _ if from == to => true,
         (Some((digits, exponent)), Some((most, largest))) => digits <= most && exponent <= largest,
+        (None, None) => holds_all(from, to),
         (None, Some((most, largest))) => from.int_range().is_some_and(|(_, greatest)| {
             let digits = 128 - greatest.leading_zeros() as i32;
             digits <= most && digits <= largest

@@ -20,6 +20,7 @@ mod fold;
 mod form;
 mod function;
 mod graphs;
+mod integers;
 mod laws;
 mod layout;
 pub(crate) mod ledger;
@@ -32,10 +33,12 @@ mod order;
 mod products;
 mod ranks;
 mod scope;
+mod stages;
 mod terms;
 #[cfg(test)]
 mod tests;
 mod types;
+mod whole;
 mod windows;
 
 use std::fmt;

@@ -2,6 +2,7 @@
 
 mod bounded;
 mod defined;
+mod functions;
 mod ordered;
 mod types;
 

@@ -22,7 +22,7 @@ pub const LOCK_NAME: &str = "verdicts.lock";
 
 /// The version of the verifier; a verdict of another version is out of date. Increment it with every change to the
 /// verifier, or to the semantics of an operator, that may change a verdict.
-pub const VERIFIER: u32 = 17;
+pub const VERIFIER: u32 = 18;
 
 /// The version of the lock file format.
 const FORMAT: u32 = 1;
