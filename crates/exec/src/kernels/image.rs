@@ -172,9 +172,9 @@ fn every<const STEP: usize>(from: &[f32], to: &mut [f32]) {
 
 /// Copies as many elements as `to` has, by a few vector instructions rather than a call.
 #[inline(always)]
-pub(super) fn copy_short(from: &[f32], to: &mut [f32]) {
+pub(super) fn copy_short<T: Copy>(from: &[T], to: &mut [T]) {
     #[inline(always)]
-    fn by<const N: usize>(from: &[f32], to: &mut [f32]) -> bool {
+    fn by<T: Copy, const N: usize>(from: &[T], to: &mut [T]) -> bool {
         let n = to.len();
         if n < N {
             return false;
@@ -192,7 +192,7 @@ pub(super) fn copy_short(from: &[f32], to: &mut [f32]) {
         }
         true
     }
-    if !by::<16>(from, to) && !by::<8>(from, to) && !by::<4>(from, to) {
+    if !by::<T, 16>(from, to) && !by::<T, 8>(from, to) && !by::<T, 4>(from, to) {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
     }
 }

@@ -26,6 +26,7 @@ mod inferred;
 mod integer;
 mod integer_conv;
 mod integer_depthwise;
+mod integer_image;
 mod kept;
 mod lanes;
 mod layout;
