@@ -124,14 +124,14 @@ pub(super) fn interleave_four(all: &[[f32; 16]; 4], out: &mut [f32; 64]) {
 }
 
 #[cfg(target_arch = "x86_64")]
-mod wide {
+pub(super) mod wide {
     use super::{LINE, PITCH};
     use std::arch::x86_64::*;
 
     /// The elements at even places of two vectors, and those at odd places.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn halves(a: __m512, b: __m512) -> (__m512, __m512) {
+    pub(in super::super) fn halves(a: __m512, b: __m512) -> (__m512, __m512) {
         let even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
         let odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
         (_mm512_permutex2var_ps(a, even, b), _mm512_permutex2var_ps(a, odd, b))

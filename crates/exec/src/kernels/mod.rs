@@ -38,6 +38,8 @@ mod operand;
 mod pad;
 mod pairs;
 mod pool;
+#[cfg(target_arch = "x86_64")]
+mod pool_rows;
 mod product;
 mod recurrent;
 mod reduce;
