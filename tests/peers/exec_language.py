@@ -20,7 +20,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from exec_peers import Runtime, Tautomer, mean
+from exec_peers import mean
+from runtimes import Runtime, Tautomer
 
 try:
     import torch

@@ -1,169 +1,46 @@
-"""How long models take to run: tautomer compared with ONNX Runtime and OpenVINO in one interleaved run.
+"""How long models take to run: tautomer compared with other runtimes in one interleaved run.
 
-    python exec_peers.py [--rounds N] [--seconds S] [--only TEXT] [--threads 1,2] [--by processor|median|fastest]
-                         [--class 'approx(1e-2)']
+    python exec_peers.py [--peers openvino,rten,tract] [--rounds N] [--seconds S] [--only TEXT] [--threads 1,2]
+                         [--by processor|median|fastest] [--costs] [--class 'approx(1e-2)']
 
 Uses the models and inputs of onnx_agree.py; the shapes of the inputs are fixed in the file that all systems get.
 tautomer optimizes it to a file and runs that with `tautomer run --bench` ($TAUTOMER names the binary, else
-target/release/tautomer); ONNX Runtime has all its optimizations; OpenVINO computes in single precision. They take turns
-in bursts, with the same number of threads. Printed are the milliseconds of one inference by ONNX Runtime, the ratios of
-the others to it, and their geometric means. By default, one thread is measured by the median of processor time (at
-most that of time), which other work on the machine disturbs least, and more threads by the fastest runs. With
-`--class`, tautomer runs each model a second time with that class of results, and OpenVINO with bfloat16. Results that
-differ from those of ONNX Runtime by more than a thousandth of their scale are reported as WRONG; with bfloat16,
-differences are only printed, since errors add up and what a maximum selects may change. At the end is how well tautomer
-predicts its own times with one thread, by its built-in costs or, after `tautomer calibrate`, by those of this machine:
-the correlation of ranks and of logarithms over all models. Needs the environment of run.sh and, in it, `pip install
-openvino==2026.4.1` (left out if it is not there).
+target/release/tautomer); ONNX Runtime has all its optimizations; OpenVINO computes in single precision; RTen and tract
+are libraries in Rust, which the programs in rten/ and tract/ call: with `--peers`, `cargo build --release` builds them
+in target/peers first (tract takes minutes). They take turns in bursts, with the same number of threads. Printed are the
+milliseconds of one inference by ONNX Runtime, the ratios of the others to it, and their geometric means, also by the
+other measures. By default, one thread is measured by the median of processor time (at most that of time), which other
+work on the machine disturbs least, and more threads by the fastest runs. With `--costs`, a second table has the
+milliseconds from opening the model to the first result (for tautomer, of `optimize` and `run` with the starts of both
+programs; for the others, without the start of their process), and the MB that this and a few more runs add to the
+resident set.
+
+With `--class`, tautomer runs each model a second time with that class of results, and OpenVINO with bfloat16. Results
+that differ from those of ONNX Runtime by more than a thousandth of their scale are reported, as WRONG if they are
+tautomer's, and a peer whose results have other shapes does not count; with bfloat16, differences are only printed, since
+errors add up and what a maximum selects may change. At the end is how well tautomer predicts its own times with one
+thread, by its built-in costs or, after `tautomer calibrate`, by those of this machine: the correlation of ranks and of
+logarithms over all models. Needs the environment of run.sh and, in it, `pip install openvino==2026.4.1` (left out if it
+is not there).
 """
 
 import argparse
-import json
 import math
-import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
-import onnx
-import onnxruntime as ort
 
-from onnx_agree import ROOT, difference, inputs_of, models, session
-
-try:
-    import openvino
-except ImportError:
-    openvino = None
+import runtimes
+from onnx_agree import difference, inputs_of, models, session
+from runtimes import NarrowOpenVino, NarrowTautomer, OpenVino, Program, Rten, Runtime, Tautomer, Tract, fixed
 
 TOLERANCE = 1e-3
-BINARY = os.environ.get("TAUTOMER", str(ROOT / "target" / "release" / "tautomer"))
-
-
-def fixed(path, feed, target):
-    """Writes the model with the shapes of the inputs as fed."""
-    model = onnx.load(path)
-    for value in model.graph.input:
-        if value.name in feed:
-            shape = value.type.tensor_type.shape
-            del shape.dim[:]
-            for extent in feed[value.name].shape:
-                shape.dim.add().dim_value = extent
-    # Shapes that were inferred for other inputs.
-    del model.graph.value_info[:]
-    onnx.save(model, target)
-
-
-def burst(run, seconds):
-    """Times of repeated calls in milliseconds, and processor times."""
-    times, used, end = [], [], time.perf_counter() + seconds
-    while len(times) < 3 or (time.perf_counter() < end and len(times) < 5000):
-        begun, busy = time.perf_counter(), time.process_time()
-        run()
-        used.append((time.process_time() - busy) * 1e3)
-        times.append((time.perf_counter() - begun) * 1e3)
-    return times, used
-
-
-def summary(times, used):
-    median = statistics.median(times)
-    return {"processor": min(statistics.median(used), median), "median": median, "fastest": min(times)}
-
-
-class Tautomer:
-    options = []
-
-    def __init__(self, path, feed, threads, folder):
-        self.feed, self.threads, self.folder = feed, str(threads), pathlib.Path(folder)
-        self.model = self.folder / "optimized.onnx"
-        if not self.model.exists():
-            self.call("optimize", str(path), "-o", str(self.model), "--no-check", "-q")
-        self.inputs = []
-        for number, (name, value) in enumerate(feed.items()):
-            file = self.folder / f"in{number}.npy"
-            np.save(file, value)
-            self.inputs += ["-i", f"{name}={file}"]
-        self.estimate, self.predicted = None, None
-
-    def call(self, *arguments):
-        done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise RuntimeError(done.stderr.strip()[:300] or f"exit code {done.returncode}")
-        return done.stdout
-
-    def outputs(self):
-        out = self.folder / "out"
-        options = [*self.options, "--threads", self.threads, "--output-dir", str(out), "-q"]
-        self.call("run", str(self.model), *self.inputs, *options)
-        return [np.load(out / f"out{i}.npy") for i in range(len(list(out.glob("out*.npy"))))]
-
-    def measure(self, seconds):
-        runs = 3 if self.estimate is None else max(3, min(5000, int(seconds * 1e3 / max(self.estimate, 1e-3))))
-        options = [*self.options, "--threads", self.threads, "--bench", str(runs), "--json"]
-        command = ["run", str(self.model), *self.inputs, *options]
-        found = json.loads(self.call(*command))["bench"]
-        if self.estimate is None:
-            self.estimate = found["median_ms"]
-            return self.measure(seconds)
-        self.estimate, self.predicted = found["median_ms"], (found["predicted_ms"], found["predicted_by"])
-        busy = min(found["processor_ms"] or found["median_ms"], found["median_ms"])
-        return {"processor": busy, "median": found["median_ms"], "fastest": found["minimum_ms"]}
-
-
-class Runtime:
-    def __init__(self, path, feed, threads, _):
-        options = ort.SessionOptions()
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
-        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        options.log_severity_level = 4
-        self.session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        self.feed = feed
-
-    def outputs(self):
-        return self.session.run(None, self.feed)
-
-    def measure(self, seconds):
-        self.outputs()
-        return summary(*burst(self.outputs, seconds))
-
-
-class OpenVino:
-    precision = "f32"
-
-    def __init__(self, path, feed, threads, _):
-        core = openvino.Core()
-        model = core.read_model(str(path))
-        options = {
-            "INFERENCE_PRECISION_HINT": self.precision,
-            "INFERENCE_NUM_THREADS": threads,
-            "NUM_STREAMS": 1,
-            "PERFORMANCE_HINT": "LATENCY",
-        }
-        self.request = core.compile_model(model, "CPU", options).create_infer_request()
-        self.feed = list(feed.values())
-        self.count = len(model.outputs)
-
-    def outputs(self):
-        self.request.infer(self.feed, share_inputs=True)
-        return [self.request.get_output_tensor(i).data.copy() for i in range(self.count)]
-
-    def measure(self, seconds):
-        self.outputs()
-        return summary(*burst(lambda: self.request.infer(self.feed, share_inputs=True), seconds))
-
-
-class NarrowTautomer(Tautomer):
-    pass
-
-
-class NarrowOpenVino(OpenVino):
-    precision = "bf16"
-
-
-SYSTEMS = {"ONNX Runtime": Runtime, "tautomer": Tautomer} | ({"OpenVINO": OpenVino} if openvino else {})
+PEERS = {"openvino": ("OpenVINO", OpenVino), "rten": ("RTen", Rten), "tract": ("tract", Tract)}
+SYSTEMS = {"ONNX Runtime": Runtime, "tautomer": Tautomer}
+MEASURES = ["processor", "median", "fastest"]
 
 
 def measured(name, path, options):
@@ -185,10 +62,16 @@ def measured(name, path, options):
                 opened[system] = one
                 if expected is None:
                     expected = results
+                if isinstance(one, Program):
+                    # RTen has no integers but those of 32 bits, and tract is asked for floats.
+                    results = [b.astype(a.dtype) for a, b in zip(expected, results)]
                 gap = max((difference(a, b) for a, b in zip(expected, results)), default=0.0)
                 found[threads, system, "gap"] = gap
-                if isinstance(one, Tautomer) and not gap <= (TOLERANCE if system == "tautomer" else sys.float_info.max):
-                    problems.append(f"WRONG {name} on {threads} threads: {system} differs by {gap:.1e}")
+                if not gap <= (sys.float_info.max if kind in (NarrowTautomer, NarrowOpenVino) else TOLERANCE):
+                    wrong = "WRONG" if isinstance(one, Tautomer) else "different"
+                    problems.append(f"{wrong} {name} on {threads} threads: {system} differs by {gap:.1e}")
+                    if gap == float("inf") and not isinstance(one, Tautomer):
+                        del opened[system]
             rounds = {system: [] for system in opened}
             for _ in range(options.rounds):
                 for system, one in opened.items():
@@ -200,6 +83,9 @@ def measured(name, path, options):
                 }
                 if system == "tautomer" and threads == 1:
                     found["predicted"] = opened[system].predicted
+                if options.costs:
+                    all_costs = zip(*(opened[system].costs() for _ in range(3)))
+                    found[threads, system, "costs"] = tuple(map(statistics.median, all_costs))
     return found, problems
 
 
@@ -224,6 +110,24 @@ def prediction(pairs, by):
     )
 
 
+def print_costs(costs, all_threads):
+    """Start-up and memory of each system, and the geometric means of ratios to ONNX Runtime."""
+    keys = [(threads, system) for threads in all_threads for system in SYSTEMS]
+    titles = [f"{threads}t {system} {unit}" for unit in ("ms", "MB") for threads, system in keys]
+    print("\n| model | " + " | ".join(titles) + " |")
+    print("| --- |" + " --: |" * len(titles))
+    ratios = {(unit, key): [] for unit in (0, 1) for key in keys}
+    for name, found in costs.items():
+        cells = []
+        for unit, key in ratios:
+            value, base = (found.get(k, (None, None))[unit] for k in (key, (key[0], "ONNX Runtime")))
+            if value and base and value > 0 and base > 0:
+                ratios[unit, key].append(value / base)
+            cells.append(f"{value:.3g}" if value is not None else "")
+        print(f"| `{name.split('__')[-1]}` | " + " | ".join(cells) + " |")
+    print("| **ratio to ONNX Runtime** | " + " | ".join(f"{mean(r):.2f} ({len(r)})" for r in ratios.values()) + " |")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=5)
@@ -231,26 +135,35 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--threads", type=lambda text: [int(n) for n in text.split(",")], default=[1, 2])
     parser.add_argument("--by", choices=["processor", "median", "fastest"])
+    parser.add_argument("--peers", type=lambda text: text.split(",") if text else [])
+    parser.add_argument("--costs", action="store_true", help="also measure start-up and memory")
     parser.add_argument("--class", dest="kind", help="also run tautomer with this class, and OpenVINO with bfloat16")
     options = parser.parse_args()
+    if options.peers is None:
+        options.peers = ["openvino"] if runtimes.openvino else []
+    for peer in options.peers:
+        title, kind = PEERS[peer]
+        if kind in (Rten, Tract):
+            kind.build()
+        SYSTEMS[title] = kind
     if options.kind:
         NarrowTautomer.options = ["--class", options.kind]
         SYSTEMS[f"tautomer {options.kind}"] = NarrowTautomer
-        if openvino:
+        if runtimes.openvino:
             SYSTEMS["OpenVINO bf16"] = NarrowOpenVino
     others = [system for system in SYSTEMS if system != "ONNX Runtime"]
     titles = [f"{threads}t {s}" for threads in options.threads for s in ["ms", *others]]
     print("| model | " + " | ".join(titles) + " |")
     print("| --- |" + " --: |" * len(titles))
-    ratios = {(threads, system): [] for threads in options.threads for system in others}
-    problems, predictions, predicted_by, gaps = [], [], None, {}
+    ratios = {(t, system, by): [] for t in options.threads for system in others for by in [*MEASURES, "chosen"]}
+    problems, predictions, predicted_by, gaps, costs = [], [], None, {}, {}
     for name, path in models().items():
         if options.only not in name:
             continue
         try:
             found, said = measured(name, path, options)
         except Exception as problem:  # noqa: BLE001 - one bad model must not hide the others
-            problems.append(f"{name}: {str(problem).splitlines()[0][:150]}")
+            problems.append(f"{name}: {str(problem).splitlines()[:1]}")
             continue
         problems += said
         if "predicted" in found:
@@ -264,17 +177,25 @@ def main():
             for system in others:
                 times = found.get((threads, system))
                 if base and times:
-                    ratios[threads, system].append(times[by] / base[by])
+                    ratios[threads, system, "chosen"].append(times[by] / base[by])
+                    for measure in MEASURES:
+                        ratios[threads, system, measure].append(times[measure] / base[measure])
                 cells.append(f"{times[by] / base[by]:.2f}" if base and times else "")
         if options.kind:
             for key, gap in found.items():
-                if key != "predicted" and len(key) == 3 and key[1] not in ("ONNX Runtime", "tautomer", "OpenVINO"):
+                if len(key) == 3 and key[2] == "gap" and key[1] not in ("ONNX Runtime", "tautomer", "OpenVINO"):
                     gaps.setdefault(key[1], []).append((gap, name.split("__")[-1]))
         print(f"| `{name.split('__')[-1]}` | " + " | ".join(cells) + " |", flush=True)
-    cells = []
-    for threads in options.threads:
-        cells += [""] + [f"{mean(ratios[threads, s]):.3f} ({len(ratios[threads, s])})" for s in others]
-    print("| **geometric mean** | " + " | ".join(cells) + " |")
+        costs[name] = {key[:2]: value for key, value in found.items() if key[-1] == "costs"}
+    for measure in ["chosen", *MEASURES]:
+        cells = []
+        for threads in options.threads:
+            all_ratios = [ratios[threads, system, measure] for system in others]
+            cells += [""] + [f"{mean(list(r)):.3f} ({len(r)})" for r in all_ratios]
+        title = "**geometric mean**" if measure == "chosen" else f"by {measure}"
+        print(f"| {title} | " + " | ".join(cells) + " |")
+    if options.costs:
+        print_costs(costs, options.threads)
     if len(predictions) > 2:
         print("\n" + prediction(predictions, predicted_by))
     for system, all_gaps in gaps.items():

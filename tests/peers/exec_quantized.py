@@ -23,9 +23,10 @@ import onnxruntime as ort
 from onnx import numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
-import exec_peers
-from exec_peers import Runtime, Tautomer, difference, fixed, mean
-from onnx_agree import inputs_of, models, session
+import runtimes
+from exec_peers import mean
+from onnx_agree import difference, inputs_of, models, session
+from runtimes import Runtime, Tautomer, fixed
 
 FORMS = {"t": (False, QuantType.QUInt8), "c": (True, QuantType.QInt8)}
 
@@ -77,16 +78,16 @@ def prepared(path, feed, folder):
 
 def row(path, feed, folder, options):
     """Milliseconds of ONNX Runtime, ratios of the programs, and the difference of results."""
-    binaries = [exec_peers.BINARY] + ([options.before] if options.before else [])
+    binaries = [runtimes.BINARY] + ([options.before] if options.before else [])
     runtime, ours = Runtime(path, feed, 1, folder), Tautomer(path, feed, 1, folder)
     gap = max(map(difference, runtime.outputs(), ours.outputs()), default=0.0)
     times = [[] for _ in range(1 + len(binaries))]
     for _ in range(options.rounds):
         times[0].append(runtime.measure(options.seconds)["processor"])
         for binary, found in zip(binaries, times[1:]):
-            exec_peers.BINARY, ours.estimate = binary, None
+            runtimes.BINARY, ours.estimate = binary, None
             found.append(ours.measure(options.seconds)["processor"])
-    exec_peers.BINARY = binaries[0]
+    runtimes.BINARY = binaries[0]
     base, *others = map(statistics.median, times)
     return base, [other / base for other in others], gap
 

@@ -1,3 +1,4 @@
+use super::super::dot::{STRIP, Strip, Term};
 use super::*;
 
 /// Bytes of every value, in an order that looks random.
@@ -61,4 +62,46 @@ fn every_micro_kernel_computes_the_product_of_all_bytes() {
             }
         }
     }
+}
+
+#[test]
+fn every_kernel_of_strips_computes_the_sums_at_each_position() {
+    for &dot in Dot::all() {
+        for count in [1, 3] {
+            let mut image = bytes(count * STRIP + 40, 3);
+            let mut terms = Vec::new();
+            for (i, weights) in bytes(5 * QUAD, 4).as_chunks::<QUAD>().0.iter().enumerate() {
+                let weights = weights.map(u8::cast_signed);
+                terms.push(Term { place: 9 * i, weights });
+            }
+            for largest in [false, true] {
+                if largest {
+                    // The largest products, whose sums of pairs exceed 16 bits.
+                    image.fill(0xff);
+                    terms.iter_mut().for_each(|term| term.weights = [-128; QUAD]);
+                }
+                let mut sums = vec![[[-1; STRIP / QUAD]; QUAD]; count];
+                dot.strips(&image, &terms, &mut sums);
+                for at in 0..count * STRIP {
+                    let products = terms.iter().flat_map(|term| {
+                        let elements = &image[at + term.place..];
+                        let both = term.weights.iter().zip(elements);
+                        both.map(|(w, x)| i32::from(*w) * i32::from(*x))
+                    });
+                    let found = sums[at / STRIP][at % QUAD][at % STRIP / QUAD];
+                    assert_eq!(found, products.sum::<i32>(), "{} {count}: {at}", dot.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "a strip is longer than the image")]
+fn strips_do_not_read_beyond_the_image() {
+    let term = Term {
+        place: 10,
+        weights: [1; QUAD],
+    };
+    Dot::best().strips(&[0; STRIP + 12], &[term], &mut [Strip::default()]);
 }

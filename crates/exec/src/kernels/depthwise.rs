@@ -80,7 +80,10 @@ struct Buffers {
 }
 
 /// Narrower rows are computed together, and the sums between them are discarded.
-const WIDE: usize = 48;
+const WIDE: usize = 128;
+
+/// The most sums that are computed together, if they are of several rows: they stay in the nearest cache.
+const TOGETHER: usize = 4096;
 
 fn rows(window: &Window, geometry: &Geometry, sums: Sums<'_>, line: &mut Vec<f32>, out: &mut [f32]) {
     let [od, oh, ow] = window.output;
@@ -94,12 +97,21 @@ fn rows(window: &Window, geometry: &Geometry, sums: Sums<'_>, line: &mut Vec<f32
             }
             continue;
         }
-        // Whole vectors, of which the last one may reach behind the image.
-        line.resize(((oh - 1) * steps[1] + ow).next_multiple_of(LANES), 0.0);
-        let first = z * steps[0];
-        Arch::new().dispatch(Add { sums, first, out: line });
-        for (row, line) in rows.by_ref().take(oh).zip(line.chunks(steps[1])) {
-            copy_short(line, row);
+        let most = (TOGETHER / steps[1]).max(1);
+        for y in (0..oh).step_by(most) {
+            let count = most.min(oh - y);
+            // Whole vectors, of which the last one may reach behind the image.
+            let length = ((count - 1) * steps[1] + ow).next_multiple_of(LANES);
+            line.resize(length.max(line.len()), 0.0);
+            let first = z * steps[0] + y * steps[1];
+            Arch::new().dispatch(Add {
+                sums,
+                first,
+                out: &mut line[..length],
+            });
+            for (row, line) in rows.by_ref().take(count).zip(line.chunks(steps[1])) {
+                copy_short(line, row);
+            }
         }
     }
 }

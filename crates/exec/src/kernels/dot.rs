@@ -14,6 +14,20 @@ pub(super) const QUAD: usize = 4;
 pub(super) const MOST_ROWS: usize = 12;
 pub(super) const MOST_COLUMNS: usize = 32;
 
+/// Neighbouring positions whose sums [`Dot::strips`] computes at once.
+pub(super) const STRIP: usize = 64;
+
+/// The sums of a strip: those of every fourth position from the first one on, from the second one on, and so on.
+pub(super) type Strip = [[i32; STRIP / QUAD]; QUAD];
+
+/// Four neighbouring elements of a window, and what they are multiplied by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Term {
+    /// The distance of the first element from the position of the window.
+    pub(super) place: usize,
+    pub(super) weights: [i8; QUAD],
+}
+
 /// One tile of a result, and the panels whose product it is.
 #[derive(Clone, Copy)]
 pub(super) struct ByteTile {
@@ -58,6 +72,8 @@ pub(super) struct Dot {
     pub(super) columns: usize,
     /// One for each height from 1 on.
     heights: &'static [Height],
+    /// The kernel of [`Dot::strips`].
+    strips: unsafe fn(*const u8, &[Term], &mut [Strip]),
 }
 
 /// The kernels of function `$run` for these heights, each with a number of chains of sums: a low tile would wait for a
@@ -88,6 +104,7 @@ impl Dot {
                         rows: 12,
                         columns: 32,
                         heights: heights!(avx512: 1 4, 2 4, 3 2, 4 2, 5 1, 6 1, 7 1, 8 1, 9 1, 10 1, 11 1, 12 1),
+                        strips: avx512_strips,
                     });
                 }
                 if has!("avx2") && has!("avxvnni") {
@@ -96,6 +113,7 @@ impl Dot {
                         rows: 6,
                         columns: 16,
                         heights: heights!(avxvnni: 1 4, 2 2, 3 1, 4 1, 5 1, 6 1),
+                        strips: avxvnni_strips,
                     });
                 }
                 if has!("avx2") {
@@ -104,6 +122,7 @@ impl Dot {
                         rows: 4,
                         columns: 16,
                         heights: heights!(avx2: 1 2, 2 1, 3 1, 4 1),
+                        strips: avx2_strips,
                     });
                 }
             }
@@ -112,6 +131,7 @@ impl Dot {
                 rows: 2,
                 columns: 8,
                 heights: heights!(portable: 1 1, 2 1),
+                strips: portable_strips,
             });
             all
         })
@@ -142,6 +162,22 @@ impl Dot {
         };
         // SAFETY: upheld by the caller; `all` has checked that the machine has the instructions.
         unsafe { run(tile) }
+    }
+
+    /// Computes the sums of products at the positions from the first of `image` on, a strip after the other: of the
+    /// elements of each term by its weights.
+    ///
+    /// # Panics
+    /// If elements of the last position are not in the image.
+    pub(super) fn strips(&self, image: &[u8], terms: &[Term], sums: &mut [Strip]) {
+        let positions = sums.len() * STRIP;
+        let is_inside = |term: &Term| {
+            let end = term.place.checked_add(positions + QUAD - 1);
+            end.is_some_and(|end| end <= image.len())
+        };
+        assert!(terms.iter().all(is_inside), "a strip is longer than the image");
+        // SAFETY: all elements are in the image; `all` has checked that the machine has the instructions.
+        unsafe { (self.strips)(image.as_ptr(), terms, sums) }
     }
 }
 
@@ -194,6 +230,43 @@ macro_rules! vectors {
                             sum = $plus(sum, more[i][v]);
                         }
                         $store(tile.out.add(i * MOST_COLUMNS + v * $lanes), sum);
+                    }
+                }
+            }
+        }
+    };
+}
+
+/// Defines the kernel of [`Dot::strips`] of an instruction set. A vector has four neighbouring bytes in each lane, so one
+/// that begins at a position has the elements of every fourth position from there on.
+macro_rules! strips {
+    ($name:ident, [$($features:literal)?], $lanes:literal, $zero:expr, $load:ident, $store:ident, $quad:ident,
+     $dot:ident) => {
+        /// # Safety
+        /// For each term, `STRIP` bytes for each element of `sums` and three more can be read at its place; the machine has
+        /// the instructions.
+        $(#[target_feature(enable = $features)])?
+        unsafe fn $name(image: *const u8, terms: &[Term], sums: &mut [Strip]) {
+            const VECTORS: usize = STRIP / QUAD / $lanes;
+            // SAFETY: by the caller; vectors of a strip are within it.
+            unsafe {
+                for (i, sums) in sums.iter_mut().enumerate() {
+                    let image = image.add(i * STRIP);
+                    let mut total = [[$zero; VECTORS]; QUAD];
+                    for term in terms {
+                        let from = image.add(term.place);
+                        let weights = $quad(term.weights.as_ptr());
+                        for (phase, total) in total.iter_mut().enumerate() {
+                            for (v, total) in total.iter_mut().enumerate() {
+                                let vector = $load(from.add(phase + v * $lanes * QUAD));
+                                *total = $dot(*total, vector, weights);
+                            }
+                        }
+                    }
+                    for (sums, total) in sums.iter_mut().zip(total) {
+                        for (v, total) in total.into_iter().enumerate() {
+                            $store(sums.as_mut_ptr().add(v * $lanes), total);
+                        }
                     }
                 }
             }
@@ -298,6 +371,18 @@ vectors!(
 );
 
 #[cfg(target_arch = "x86_64")]
+strips!(
+    avx512_strips,
+    ["avx512f,avx512vnni"],
+    16,
+    _mm512_setzero_si512(),
+    load_16,
+    store_16,
+    quad_16,
+    _mm512_dpbusd_epi32
+);
+
+#[cfg(target_arch = "x86_64")]
 vectors!(
     avxvnni,
     ["avx2,avxvnni"],
@@ -311,6 +396,18 @@ vectors!(
 );
 
 #[cfg(target_arch = "x86_64")]
+strips!(
+    avxvnni_strips,
+    ["avx2,avxvnni"],
+    8,
+    _mm256_setzero_si256(),
+    load_8,
+    store_8,
+    quad_8,
+    _mm256_dpbusd_avx_epi32
+);
+
+#[cfg(target_arch = "x86_64")]
 vectors!(
     avx2,
     ["avx2"],
@@ -321,6 +418,18 @@ vectors!(
     quad_8,
     dot_8,
     _mm256_add_epi32
+);
+
+#[cfg(target_arch = "x86_64")]
+strips!(
+    avx2_strips,
+    ["avx2"],
+    8,
+    _mm256_setzero_si256(),
+    load_8,
+    store_8,
+    quad_8,
+    dot_8
 );
 
 /// The same without vector instructions: four sums at a time, or four times four bytes, as numbers of 32 bits.
@@ -366,3 +475,5 @@ mod portable {
 use portable::{dot, load, plus, quad, store};
 
 vectors!(portable, [], 4, [0; 4], load, store, quad, dot, plus);
+
+strips!(portable_strips, [], 4, [0; 4], load, store, quad, dot);

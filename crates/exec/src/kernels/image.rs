@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use pulp::{Arch, NullaryFnOnce};
 
+use super::lanes::halve;
 use super::micro::fetch;
 use super::pairs;
 use super::product::{Placed, Places, Right};
@@ -122,10 +123,44 @@ impl Geometry {
         }
     }
 
+    /// Writes a row to both its phases, which take turns; false if they do not begin with its first two elements.
+    #[inline(always)]
+    fn write_halves(
+        &self,
+        row: &[f32],
+        (first, second): (&Range<usize>, &Range<usize>),
+        out: &mut [f32],
+        plane: usize,
+    ) -> bool {
+        let pad = self.window.pad[2];
+        let begins = (first.start * 2)
+            .checked_sub(pad)
+            .zip((second.start * 2 + 1).checked_sub(pad));
+        let (low, high) = out.split_at_mut(plane);
+        let (low, high) = (&mut low[first.clone()], &mut high[second.clone()]);
+        let (even, odd) = match begins {
+            Some((0, 1)) => (low, high),
+            Some((1, 0)) => (high, low),
+            _ => return false,
+        };
+        let n = even.len().min(odd.len());
+        halve(&row[..2 * n], &mut even[..n], &mut odd[..n]);
+        for (rest, begin) in [(&mut even[n..], 2 * n), (&mut odd[n..], 2 * n + 1)] {
+            let from = row.get(begin..).unwrap_or_default().iter().step_by(2);
+            rest.iter_mut().zip(from).for_each(|(t, x)| *t = *x);
+        }
+        true
+    }
+
     /// Writes a row to all its phases, which are `plane` elements apart.
     #[inline(always)]
     fn write_row(&self, row: &[f32], out: &mut [f32], plane: usize) {
         let (stride, pad) = (self.window.stride[2], self.window.pad[2]);
+        if let (2, [first, second]) = (stride, &self.inside[2][..])
+            && self.write_halves(row, (first, second), out, plane)
+        {
+            return;
+        }
         for (phase, xs) in self.inside[2].iter().enumerate().filter(|(_, xs)| !xs.is_empty()) {
             let from = &row[xs.start * stride + phase - pad..];
             let to = &mut out[phase * plane..][xs.clone()];
@@ -172,9 +207,9 @@ fn every<const STEP: usize>(from: &[f32], to: &mut [f32]) {
 
 /// Copies as many elements as `to` has, by a few vector instructions rather than a call.
 #[inline(always)]
-pub(super) fn copy_short(from: &[f32], to: &mut [f32]) {
+pub(super) fn copy_short<T: Copy>(from: &[T], to: &mut [T]) {
     #[inline(always)]
-    fn by<const N: usize>(from: &[f32], to: &mut [f32]) -> bool {
+    fn by<T: Copy, const N: usize>(from: &[T], to: &mut [T]) -> bool {
         let n = to.len();
         if n < N {
             return false;
@@ -192,7 +227,7 @@ pub(super) fn copy_short(from: &[f32], to: &mut [f32]) {
         }
         true
     }
-    if !by::<16>(from, to) && !by::<8>(from, to) && !by::<4>(from, to) {
+    if !by::<T, 16>(from, to) && !by::<T, 8>(from, to) && !by::<T, 4>(from, to) {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
     }
 }

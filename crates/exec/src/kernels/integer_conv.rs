@@ -1,20 +1,17 @@
 //! Convolutions of quantized numbers, as products of bytes.
 //!
-//! Each four channels of an image are interleaved, with the padding around them. Then the elements that neighbouring
-//! windows multiply with one quad of weights are contiguous, and the product reads them in place. If windows are
-//! several elements apart, there is an image for each remainder of the positions. The columns of the product are all
-//! positions of the padded image; those between the rows of the result are dropped.
+//! The image is laid out by [`integer_image`](super::integer_image), and the product reads windows in place. The columns
+//! of the product are all positions of the padded image; those between the rows of the result are dropped.
 #![allow(unsafe_code, reason = "threads write disjoint columns of a result")]
 
 use std::ops::Range;
 
-use pulp::{Arch, NullaryFnOnce};
-
 use super::bytes::{Bytes, Shared, SignedRows, Sink, Sums, Tile, UnsignedColumns, Zeros, product};
 use super::call::{done, or_decline};
-use super::dot::{Dot, MOST_COLUMNS, MOST_ROWS, QUAD};
+use super::dot::{Dot, MOST_COLUMNS, MOST_ROWS, QUAD, STRIP};
 use super::integer::{bytes, zeros};
-use super::integer_depthwise::Depthwise;
+use super::integer_depthwise::{Depthwise, Filters};
+use super::integer_image::Plan;
 use super::rescale::{Rescale, Rounded, rounded_type};
 use super::window::Window;
 use super::{Call, Done, Extents, Kernel};
@@ -31,265 +28,6 @@ pub(super) const KERNELS: &[Kernel] = &[
 struct Group {
     weights: SignedRows,
     ones: SignedRows,
-}
-
-/// The positions in a padded image along one axis.
-struct Axis {
-    /// The remainders of positions modulo the distance of windows, of those that windows cover.
-    remainders: Vec<usize>,
-    /// Positions of each remainder.
-    length: usize,
-}
-
-impl Axis {
-    fn of(window: &Window, axis: usize) -> Axis {
-        let (stride, dilation) = (window.stride[axis], window.dilation[axis]);
-        let mut remainders: Vec<usize> = (0..window.kernel[axis]).map(|k| k * dilation % stride).collect();
-        remainders.sort_unstable();
-        remainders.dedup();
-        let reach = window.kernel[axis].saturating_sub(1) * dilation;
-        Axis {
-            remainders,
-            length: window.output[axis] + reach / stride,
-        }
-    }
-
-    /// The remainder of element `k` of a window, and its distance from the first element of the window in that
-    /// remainder's image.
-    fn place(&self, window: &Window, axis: usize, k: usize) -> (usize, usize) {
-        let at = k * window.dilation[axis];
-        let remainder = at % window.stride[axis];
-        (
-            self.remainders.partition_point(|r| *r < remainder),
-            at / window.stride[axis],
-        )
-    }
-
-    /// The positions of remainder `r` that are in the image, and where the first of those is in it.
-    fn inside(&self, window: &Window, axis: usize, r: usize) -> (Range<usize>, usize) {
-        let (stride, pad, r) = (window.stride[axis], window.pad[axis], self.remainders[r]);
-        let first = pad.saturating_sub(r).div_ceil(stride).min(self.length);
-        let end = (window.input[axis] + pad).saturating_sub(r).div_ceil(stride);
-        let end = end.clamp(first, self.length);
-        (first..end, (first * stride + r).saturating_sub(pad))
-    }
-}
-
-/// The layout of an image for a product.
-pub(super) struct Plan {
-    pub(super) window: Window,
-    axes: [Axis; 3],
-    /// Channels of a group.
-    depth: usize,
-    /// The offsets of the quads of windows, for each quad of channels and each element of the window.
-    pub(super) places: Vec<usize>,
-}
-
-impl Plan {
-    fn new(window: Window, depth: usize) -> Plan {
-        let axes = [0, 1, 2].map(|axis| Axis::of(&window, axis));
-        let mut plan = Plan {
-            window,
-            axes,
-            depth,
-            places: Vec::new(),
-        };
-        let mut places = Vec::new();
-        for quad in 0..depth.div_ceil(QUAD) {
-            for k in 0..window.kernel_size() {
-                let [_, height, width] = window.kernel;
-                let at = [k / (height * width), k / width % height, k % width];
-                let (mut remainder, mut offset) = (0, 0);
-                for (axis, own) in plan.axes.iter().enumerate() {
-                    let (r, after) = own.place(&window, axis, at[axis]);
-                    remainder = remainder * own.remainders.len() + r;
-                    offset = offset * own.length + after;
-                }
-                places.push(((quad * plan.remainders() + remainder) * plan.plane() + offset) * QUAD);
-            }
-        }
-        plan.places = places;
-        plan
-    }
-
-    /// Images of remainders.
-    fn remainders(&self) -> usize {
-        self.axes.iter().map(|axis| axis.remainders.len()).product()
-    }
-
-    /// Positions of one of them.
-    fn plane(&self) -> usize {
-        self.axes.iter().map(|axis| axis.length).product()
-    }
-
-    /// Bytes of the image of a group.
-    pub(super) fn group_size(&self) -> usize {
-        self.depth.div_ceil(QUAD) * self.remainders() * self.plane() * QUAD
-    }
-
-    /// Columns of the product: from the first to the last position of the result.
-    pub(super) fn columns(&self) -> usize {
-        let [_, height, width] = [0, 1, 2].map(|axis| self.axes[axis].length);
-        let [d, h, w] = self.window.output.map(|n| n - 1);
-        (d * height + h) * width + w + 1
-    }
-
-    /// Calls `run` for each run of positions of the result among `count` positions of the padded image from `first` on:
-    /// with the distance of its first position from `first`, its place in the result, and its length.
-    pub(super) fn runs(&self, first: usize, count: usize, mut run: impl FnMut(usize, usize, usize)) {
-        let [_, height, width] = [0, 1, 2].map(|axis| self.axes[axis].length);
-        let [_, rows, columns] = self.window.output;
-        let mut done = 0;
-        while done < count {
-            let (line, column) = ((first + done) / width, (first + done) % width);
-            let length = (count - done).min(width - column);
-            let (plane, row) = (line / height, line % height);
-            if row < rows && column < columns {
-                let place = (plane * rows + row) * columns + column;
-                run(done, place, length.min(columns - column));
-            }
-            done += length;
-        }
-    }
-
-    /// Lays out the channels of a group, whose bytes are combined with `flip`; `zero` is around them.
-    fn fill(&self, channels: &[u8], flip: u8, zero: u8, out: &mut [u8]) {
-        let size_in = self.window.input_size();
-        let width = &self.axes[2];
-        // They are combined with `flip` as they are laid out.
-        let around = zero ^ flip;
-        let mut lines = vec![around; QUAD * width.length];
-        let mut rows = out.chunks_exact_mut(width.length * QUAD);
-        for quad in 0..self.depth.div_ceil(QUAD) {
-            let channels = &channels[quad * QUAD * size_in..];
-            let count = QUAD.min(self.depth - quad * QUAD);
-            let mut last = usize::MAX;
-            self.each_line(|remainder, inner, start| {
-                let Some(out) = rows.next() else { return };
-                let Some(start) = start else {
-                    out.fill(zero);
-                    return;
-                };
-                if last != remainder {
-                    // Another remainder has other positions in the padding.
-                    lines.fill(around);
-                    last = remainder;
-                }
-                let from = channels.chunks(size_in).take(count);
-                for (line, channel) in lines.chunks_exact_mut(width.length).zip(from) {
-                    let (line, from) = (&mut line[inner.clone()], &channel[start.min(channel.len())..]);
-                    match self.window.stride[2] {
-                        1 => line.copy_from_slice(&from[..line.len()]),
-                        stride => line
-                            .iter_mut()
-                            .zip(from.iter().step_by(stride))
-                            .for_each(|(o, x)| *o = *x),
-                    }
-                }
-                Arch::new().dispatch(Interleave {
-                    lines: &lines,
-                    flip,
-                    out,
-                });
-            });
-        }
-    }
-
-    /// Lays out a single channel, whose bytes are combined with `flip`, as differences from `zero`; zeros are around them.
-    pub(super) fn fill_plane(&self, channel: &[u8], flip: u8, zero: u8, out: &mut [i16]) {
-        let stride = self.window.stride[2];
-        let mut rows = out.chunks_exact_mut(self.axes[2].length);
-        self.each_line(|_, inner, start| {
-            let Some(out) = rows.next() else { return };
-            out.fill(0);
-            if let Some(start) = start {
-                Arch::new().dispatch(Widen {
-                    from: &channel[start.min(channel.len())..],
-                    stride,
-                    flip,
-                    zero,
-                    out: &mut out[inner.clone()],
-                });
-            }
-        });
-    }
-
-    /// Calls `run` for each line of the image of a quad of channels, in order: with the number of its remainder, the
-    /// positions that are not padding, and the place of the first of these in a channel; none if the line is padding.
-    fn each_line(&self, mut run: impl FnMut(usize, &Range<usize>, Option<usize>)) {
-        let window = &self.window;
-        let [depth, height, width] = [0, 1, 2].map(|axis| &self.axes[axis]);
-        let remainders = each_of([depth, height, width].map(|axis| axis.remainders.len()));
-        for (remainder, (rd, rh, rw)) in remainders.enumerate() {
-            let (planes, first_plane) = depth.inside(window, 0, rd);
-            let (inner_rows, first_row) = height.inside(window, 1, rh);
-            let (inner, first) = width.inside(window, 2, rw);
-            for (d, h) in (0..depth.length).flat_map(|d| (0..height.length).map(move |h| (d, h))) {
-                let is_inside = planes.contains(&d) && inner_rows.contains(&h);
-                let start = is_inside.then(|| {
-                    let plane = first_plane + (d - planes.start) * window.stride[0];
-                    let row = first_row + (h - inner_rows.start) * window.stride[1];
-                    (plane * window.input[1] + row) * window.input[2] + first
-                });
-                run(remainder, &inner, start);
-            }
-        }
-    }
-}
-
-/// All indices below `n`.
-fn each_of([a, b, c]: [usize; 3]) -> impl Iterator<Item = (usize, usize, usize)> {
-    (0..a * b * c).map(move |i| (i / (b * c), i / c % b, i % c))
-}
-
-/// Four lines, one after the other, as quads of bytes combined with `flip`.
-struct Interleave<'a> {
-    lines: &'a [u8],
-    flip: u8,
-    out: &'a mut [u8],
-}
-
-impl NullaryFnOnce for Interleave<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn call(self) {
-        let n = self.lines.len() / QUAD;
-        let (a, rest) = self.lines.split_at(n);
-        let (b, rest) = rest.split_at(n);
-        let (c, d) = rest.split_at(n);
-        let quads = self.out.as_chunks_mut::<QUAD>().0.iter_mut();
-        for ((((quad, a), b), c), d) in quads.zip(a).zip(b).zip(c).zip(d) {
-            let all = [*a, *b, *c, *d].map(|x| x ^ self.flip);
-            *quad = u32::from_le_bytes(all).to_le_bytes();
-        }
-    }
-}
-
-/// Bytes at a distance of `stride`, combined with `flip`, as differences from `zero`.
-struct Widen<'a> {
-    from: &'a [u8],
-    stride: usize,
-    flip: u8,
-    zero: u8,
-    out: &'a mut [i16],
-}
-
-impl NullaryFnOnce for Widen<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn call(self) {
-        let widened = |x: &u8| i16::from(x ^ self.flip) - i16::from(self.zero);
-        match self.stride {
-            1 => {
-                let from = &self.from[..self.out.len()];
-                self.out.iter_mut().zip(from).for_each(|(out, x)| *out = widened(x));
-            }
-            stride => {
-                let from = self.from.iter().step_by(stride);
-                self.out.iter_mut().zip(from).for_each(|(out, x)| *out = widened(x));
-            }
-        }
-    }
 }
 
 /// The image of a group.
@@ -457,24 +195,25 @@ impl<'a> Conv<'a> {
 
 impl<'a> Conv<'a> {
     /// The same as a convolution of each channel separately, if it is one.
-    fn depthwise(&self) -> Option<Depthwise<'_>> {
+    fn depthwise(&self, call: &Call<'_>) -> Option<Depthwise<'_>> {
         if self.plan.depth != 1 {
             return None;
         }
-        let kernel = self.plan.window.kernel_size();
-        let weights = self.w.numbers();
         let shift = self.w.signed_shift();
-        let zero = |filter: usize| self.zeros_w[if self.zeros_w.len() == 1 { 0 } else { filter }];
+        let zeros: Vec<i32> = self.zeros_w.iter().map(|zero| zero - shift).collect();
+        let make = || Filters::of(&self.w.numbers(), zeros.clone(), &self.plan);
+        let kept = call.prepared(self.w_at, make);
+        // Zero points may change while weights do not.
+        let filters = if kept.zeros == zeros {
+            kept
+        } else {
+            std::sync::Arc::new(make())
+        };
         Some(Depthwise {
             plan: &self.plan,
             x: &self.x,
             zero: self.zero_x as u8,
-            weights: weights
-                .iter()
-                .enumerate()
-                .map(|(i, w)| w + shift - zero(i / kernel))
-                .collect(),
-            filters: self.filters,
+            filters,
             multiplier: self.filters / self.groups,
             images: self.images,
         })
@@ -482,9 +221,9 @@ impl<'a> Conv<'a> {
 
     /// Computes the convolution, and what becomes of its sums.
     fn rescaled<T: Rounded>(&self, call: &Call<'_>, rescale: &Rescale) -> Done {
-        if let Some(depthwise) = self.depthwise() {
-            return depthwise.run(call, &self.shape, |filter, sums, out: &mut [T; MOST_COLUMNS]| {
-                rescale.row(filter, sums, out);
+        if let Some(depthwise) = self.depthwise(call) {
+            return depthwise.run(call, &self.shape, |filter, more, sums, out: &mut [[T; STRIP]]| {
+                rescale.strips(filter, more, sums, out);
             });
         }
         self.run(call, |filter, tile, zeros, out: &mut [T]| {
@@ -514,8 +253,15 @@ fn group(w: &Bytes<'_>, range: Range<usize>, depth: usize, kernel: usize) -> Gro
 
 fn conv_integer(call: &Call<'_>) -> Done {
     let conv = or_decline!(Conv::of(call, [0, 2, 1, 3]));
-    if let Some(depthwise) = conv.depthwise() {
-        return depthwise.run(call, &conv.shape, |_, sums, out: &mut [i32; MOST_COLUMNS]| *out = *sums);
+    if let Some(depthwise) = conv.depthwise(call) {
+        return depthwise.run(call, &conv.shape, |_, more, sums, out: &mut [[i32; STRIP]]| {
+            for ([a, b, c, d], out) in sums.iter().zip(out) {
+                let quads = out.as_chunks_mut::<QUAD>().0.iter_mut();
+                for ((((quad, a), b), c), d) in quads.zip(a).zip(b).zip(c).zip(d) {
+                    *quad = [*a, *b, *c, *d].map(|sum| sum.wrapping_add(more));
+                }
+            }
+        });
     }
     conv.run(call, |_, tile, zeros, out: &mut [i32]| {
         let rows = tile

@@ -10,7 +10,7 @@ type Row = (
     i64,
 );
 
-const ROWS: [Row; 17] = [
+const ROWS: [Row; 19] = [
     (&[1, 1, 1, 1], &[1, 1, 1, 1], &[], 1),
     (&[1, 3, 5, 7], &[13, 3, 1, 1], &[], 1),
     (&[2, 5, 9, 33], &[4, 5, 3, 3], &[("pads", &[1, 1, 1, 1])], 1),
@@ -59,6 +59,14 @@ const ROWS: [Row; 17] = [
         2,
     ),
     (&[1, 1, 3, 3], &[2, 1, 1, 1], &[], 1),
+    // More positions than are summed together, and windows of more than four elements in a row.
+    (&[1, 2, 30, 41], &[2, 1, 3, 3], &[("pads", &[1, 1, 1, 1])], 2),
+    (
+        &[1, 2, 21, 44],
+        &[2, 1, 5, 6],
+        &[("pads", &[2, 2, 2, 2]), ("strides", &[2, 2])],
+        2,
+    ),
 ];
 
 fn with(mut case: Case, row: &Row) -> Case {

@@ -1,21 +1,75 @@
-//! Convolution of each channel of quantized numbers separately: four products at once would be of four channels, of which
-//! only one counts, so numbers are widened to 16 bits and multiplied by one weight after the other.
+//! Convolution of each channel of quantized numbers separately. Four products that are added at once are of up to four
+//! neighbouring elements of a window: bytes of a line as they are, multiplied by the weights of those elements.
 #![allow(unsafe_code, reason = "threads write the channels of a result")]
 
-use pulp::{Arch, NullaryFnOnce};
+use std::sync::Arc;
 
 use super::bytes::{Bytes, Shared};
 use super::call::done;
-use super::dot::{MOST_COLUMNS, QUAD};
-use super::integer_conv::Plan;
+use super::dot::{Dot, QUAD, STRIP, Strip, Term};
+use super::image::copy_short;
+use super::integer_image::Plan;
 use super::{Call, Done};
 use tautomer_tensor::Element;
 
 /// Fewer multiplications than this are not worth a second thread.
 const PARALLEL: usize = 1 << 20;
 
-/// Sums that are computed at once.
-const BLOCK: usize = 2 * MOST_COLUMNS;
+/// Strips that are summed before they are finished: few enough that their sums stay in the nearest cache.
+const STRIPS: usize = 16;
+
+/// The weights of filters of one channel each.
+pub(super) struct Filters {
+    /// The zero points that were subtracted: one, or one for each filter.
+    pub(super) zeros: Vec<i32>,
+    /// What the products of each filter are, one after the other.
+    terms: Vec<Term>,
+    filters: Vec<Filter>,
+}
+
+struct Filter {
+    /// Where its terms end; they begin where those of the filter before end.
+    end: usize,
+    /// The sum of its weights.
+    sum: i32,
+}
+
+impl Filters {
+    /// The filters with these weights, for each of which the plan has the place in an image.
+    pub(super) fn of(weights: &[i32], zeros: Vec<i32>, plan: &Plan) -> Filters {
+        let mut order: Vec<(usize, usize)> = plan.places.iter().map(|place| place / QUAD).zip(0..).collect();
+        order.sort_unstable();
+        let (mut terms, mut filters) = (Vec::new(), Vec::new());
+        for (i, weights) in weights.chunks_exact(order.len()).enumerate() {
+            let zero = zeros[if zeros.len() == 1 { 0 } else { i }];
+            let mut rest: Vec<(usize, i32)> = order.iter().map(|&(at, k)| (at, weights[k] - zero)).collect();
+            let sum = rest.iter().fold(0i32, |sum, (_, weight)| sum.wrapping_add(*weight));
+            // Without its zero point, a weight may be no byte, but it is a sum of bytes.
+            loop {
+                rest.retain(|(_, weight)| *weight != 0);
+                let Some(&(mut place, _)) = rest.first() else { break };
+                let mut term = [0; QUAD];
+                for (at, weight) in &mut rest {
+                    if *at - place >= QUAD {
+                        terms.push(Term { place, weights: term });
+                        (place, term) = (*at, [0; QUAD]);
+                    }
+                    let part = (*weight).clamp(i32::from(i8::MIN), i32::from(i8::MAX));
+                    term[*at - place] = part as i8;
+                    *weight -= part;
+                }
+                terms.push(Term { place, weights: term });
+            }
+            filters.push(Filter { end: terms.len(), sum });
+        }
+        Filters { zeros, terms, filters }
+    }
+
+    fn terms(&self, filter: usize) -> &[Term] {
+        let start = filter.checked_sub(1).map_or(0, |before| self.filters[before].end);
+        &self.terms[start..self.filters[filter].end]
+    }
+}
 
 /// A convolution whose groups have one channel each.
 pub(super) struct Depthwise<'a> {
@@ -23,44 +77,62 @@ pub(super) struct Depthwise<'a> {
     pub(super) x: &'a Bytes<'a>,
     /// The zero point of bytes that are made unsigned.
     pub(super) zero: u8,
-    /// The weights of each filter, less its zero point.
-    pub(super) weights: Vec<i32>,
-    pub(super) filters: usize,
+    pub(super) filters: Arc<Filters>,
     /// Filters of a channel.
     pub(super) multiplier: usize,
     pub(super) images: usize,
 }
 
+/// Memory that is used for one channel after the other.
+struct Buffers<T> {
+    /// A channel, laid out; the zero point is around it.
+    image: Vec<u8>,
+    /// Results at all positions, those between the rows of the result included.
+    line: Vec<T>,
+}
+
 impl Depthwise<'_> {
-    /// Computes the convolution; `finish` makes neighbouring sums of a filter results.
+    /// Computes the convolution; `finish` makes strips of sums of a filter results, after adding a number to each sum.
     pub(super) fn run<T, F>(&self, call: &Call<'_>, shape: &[usize], finish: F) -> Done
     where
         T: Element + Copy + Default + Send,
-        F: Fn(usize, &[i32; MOST_COLUMNS], &mut [T; MOST_COLUMNS]) + Sync,
+        F: Fn(usize, i32, &[Strip], &mut [[T; STRIP]]) + Sync,
     {
         let mut out = call.result_room::<T>(shape.iter().product());
         let shared = Shared::new(&mut out);
-        let channels = self.images * self.filters / self.multiplier;
+        let channels = self.images * self.filters.filters.len() / self.multiplier;
         let work = shape.iter().product::<usize>() * self.plan.window.kernel_size();
         let threads = call.threads.min(channels).min(work / PARALLEL).max(1);
         // What is read after the last position is there.
-        let size = self.plan.group_size() / QUAD + BLOCK;
-        let run = |channels: std::ops::Range<usize>, image: &mut [i16]| {
+        let size = self.plan.channel_size() + STRIP + QUAD;
+        let line = self.plan.columns().next_multiple_of(STRIP);
+        let run = |channels: std::ops::Range<usize>, buffers: &mut Buffers<T>| {
+            buffers.image.fill(self.zero);
             for channel in channels {
                 // SAFETY: each channel is computed once, by one thread.
-                unsafe { self.channel(channel, image, &shared, &finish) };
+                unsafe { self.channel(channel, buffers, &shared, &finish) };
             }
         };
         if threads == 1 {
-            let mut image: Vec<i16> = call.room(size);
-            run(0..channels, &mut image);
-            call.give(image);
+            let mut buffers = Buffers {
+                image: call.room(size),
+                line: call.room(line),
+            };
+            run(0..channels, &mut buffers);
+            call.give(buffers.image);
+            call.give(buffers.line);
         } else {
             let share = channels.div_ceil(threads);
             rayon::scope(|scope| {
                 for first in (0..channels).step_by(share) {
                     let run = &run;
-                    scope.spawn(move |_| run(first..channels.min(first + share), &mut vec![0; size]));
+                    scope.spawn(move |_| {
+                        let mut buffers = Buffers {
+                            image: vec![0; size],
+                            line: vec![T::default(); line],
+                        };
+                        run(first..channels.min(first + share), &mut buffers);
+                    });
                 }
             });
         }
@@ -71,68 +143,36 @@ impl Depthwise<'_> {
     ///
     /// # Safety
     /// No other thread has them.
-    unsafe fn channel<T, F>(&self, channel: usize, image: &mut [i16], out: &Shared<'_, T>, finish: &F)
+    unsafe fn channel<T, F>(&self, channel: usize, buffers: &mut Buffers<T>, out: &Shared<'_, T>, finish: &F)
     where
         T: Element + Copy + Default,
-        F: Fn(usize, &[i32; MOST_COLUMNS], &mut [T; MOST_COLUMNS]),
+        F: Fn(usize, i32, &[Strip], &mut [[T; STRIP]]),
     {
-        let plan = self.plan;
+        let (plan, dot) = (self.plan, Dot::best());
         let size_in = plan.window.input_size();
         let (bytes, flip) = self.x.to_unsigned(channel * size_in..(channel + 1) * size_in);
-        plan.fill_plane(bytes, flip, self.zero, image);
-        let (columns, kernel, size_out) = (plan.columns(), plan.window.kernel_size(), plan.window.output_size());
+        plan.fill_plane(bytes, flip, &mut buffers.image[..plan.channel_size()]);
+        let ([_, _, width], size_out) = (plan.window.output, plan.window.output_size());
         for m in 0..self.multiplier {
             let row = channel * self.multiplier + m;
-            let filter = row % self.filters;
-            let weights = &self.weights[filter * kernel..(filter + 1) * kernel];
-            for first in (0..columns).step_by(BLOCK) {
-                let mut sums = [0; BLOCK];
-                Arch::new().dispatch(Add {
-                    image: &image[first..],
-                    places: &plan.places,
-                    weights,
-                    sums: &mut sums,
-                });
-                let (parts, _) = sums.as_chunks::<MOST_COLUMNS>();
-                for (i, part) in parts.iter().enumerate() {
-                    let first = first + i * MOST_COLUMNS;
-                    if first >= columns {
-                        break;
-                    }
-                    let mut finished = [T::default(); MOST_COLUMNS];
-                    finish(filter, part, &mut finished);
-                    plan.runs(first, MOST_COLUMNS.min(columns - first), |at, place, count| {
-                        // SAFETY: by the caller.
-                        let out = unsafe { out.part(row * size_out + place, count) };
-                        out.copy_from_slice(&finished[at..at + count]);
-                    });
-                }
+            let filter = row % self.filters.filters.len();
+            let terms = self.filters.terms(filter);
+            // The zero point of the image is subtracted from none of its bytes.
+            let more = i32::from(self.zero)
+                .wrapping_mul(self.filters.filters[filter].sum)
+                .wrapping_neg();
+            let mut sums: [Strip; STRIPS] = [[[0; STRIP / QUAD]; QUAD]; STRIPS];
+            let (strips, _) = buffers.line.as_chunks_mut::<STRIP>();
+            for (i, strips) in strips.chunks_mut(STRIPS).enumerate() {
+                let sums = &mut sums[..strips.len()];
+                dot.strips(&buffers.image[i * STRIPS * STRIP..], terms, sums);
+                finish(filter, more, sums, strips);
+            }
+            // SAFETY: by the caller.
+            let out = unsafe { out.part(row * size_out, size_out) };
+            for (out, at) in out.chunks_exact_mut(width).zip(plan.rows()) {
+                copy_short(&buffers.line[at..][..width], out);
             }
         }
-    }
-}
-
-/// Adds the products of a block of positions with each weight.
-struct Add<'a> {
-    image: &'a [i16],
-    /// The places of the elements of a window, in quads of bytes.
-    places: &'a [usize],
-    weights: &'a [i32],
-    sums: &'a mut [i32; BLOCK],
-}
-
-impl NullaryFnOnce for Add<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let mut sums = [0i32; BLOCK];
-        for (place, weight) in self.places.iter().zip(self.weights) {
-            let elements = &self.image[place / QUAD..][..BLOCK];
-            for (sum, x) in sums.iter_mut().zip(elements) {
-                *sum = sum.wrapping_add(i32::from(*x) * weight);
-            }
-        }
-        *self.sums = sums;
     }
 }

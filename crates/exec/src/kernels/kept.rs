@@ -16,8 +16,8 @@ use tautomer_tensor::{DType, Tensor};
 pub struct Kept {
     /// For each operand, whether it is the same in every run.
     fixed: Vec<bool>,
-    /// The last data computed from an operand.
-    made: Mutex<Option<Made>>,
+    /// The last data computed from each operand.
+    made: Mutex<Vec<Made>>,
     /// The last result of inference.
     inferred: Mutex<Option<(Given, Arc<Inferred>)>>,
     /// The operands and results of a call whose results are the same in every run.
@@ -127,20 +127,24 @@ impl Kept {
         if !self.is_fixed(i) {
             return Arc::new(make());
         }
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = &*made
-            && made.operand == i
+        let mut all = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = all.iter().position(|made| made.operand == i);
+        if let Some(made) = last.map(|at| &all[at])
             && made.value.shares_elements(value)
             && let Ok(result) = made.result.clone().downcast::<T>()
         {
             return result;
         }
         let result = Arc::new(make());
-        *made = Some(Made {
+        let made = Made {
             operand: i,
             value: value.clone(),
             result: result.clone(),
-        });
+        };
+        match last {
+            Some(at) => all[at] = made,
+            None => all.push(made),
+        }
         result
     }
 
@@ -212,6 +216,12 @@ mod tests {
         // Another value with the same elements is another operand: its elements are not compared.
         let second = Tensor::vector(vec![1.0f32, 2.0]);
         assert_eq!(*kept.prepared(1, &second, || 5.0), 5.0);
+        // What is made of another operand does not replace it.
+        let kept_both = Kept::new(vec![true, true]);
+        assert_eq!(*kept_both.prepared(0, &first, || 1.0), 1.0);
+        assert_eq!(*kept_both.prepared(1, &second, || 2.0), 2.0);
+        assert_eq!(*kept_both.prepared(0, &first, || 3.0), 1.0);
+        assert_eq!(*kept_both.prepared(1, &second, || 4.0), 2.0);
         // An operand that may change is prepared each time.
         assert_eq!(*kept.prepared(0, &first, || 1.0), 1.0);
         assert_eq!(*kept.prepared(0, &first, || 2.0), 2.0);

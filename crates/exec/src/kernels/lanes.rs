@@ -124,14 +124,14 @@ pub(super) fn interleave_four(all: &[[f32; 16]; 4], out: &mut [f32; 64]) {
 }
 
 #[cfg(target_arch = "x86_64")]
-mod wide {
+pub(super) mod wide {
     use super::{LINE, PITCH};
     use std::arch::x86_64::*;
 
     /// The elements at even places of two vectors, and those at odd places.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn halves(a: __m512, b: __m512) -> (__m512, __m512) {
+    pub(in super::super) fn halves(a: __m512, b: __m512) -> (__m512, __m512) {
         let even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
         let odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
         (_mm512_permutex2var_ps(a, even, b), _mm512_permutex2var_ps(a, odd, b))
@@ -197,7 +197,25 @@ mod wide {
                 _mm512_storeu_ps(odd.as_mut_ptr(), b);
             }
         }
-        super::halve_pairs(rest, rest_even, rest_odd);
+        let pairs = (rest.len() / 2).min(rest_even.len()).min(rest_odd.len());
+        if pairs == 0 {
+            return;
+        }
+        if pairs > 16 {
+            return super::halve_pairs(rest, rest_even, rest_odd);
+        }
+        let below = |n: usize| (u16::MAX.checked_shl(n as u32).map_or(u16::MAX, |above| !above)) as __mmask16;
+        // SAFETY: lanes of the masks are elements of the slices: twice `pairs` of the first, and `pairs` of the others.
+        unsafe {
+            let a = _mm512_maskz_loadu_ps(below(2 * pairs), rest.as_ptr());
+            let b = match (2 * pairs).checked_sub(16) {
+                Some(more) if more > 0 => _mm512_maskz_loadu_ps(below(more), rest[16..].as_ptr()),
+                _ => _mm512_setzero_ps(),
+            };
+            let (a, b) = halves(a, b);
+            _mm512_mask_storeu_ps(rest_even.as_mut_ptr(), below(pairs), a);
+            _mm512_mask_storeu_ps(rest_odd.as_mut_ptr(), below(pairs), b);
+        }
     }
 
     #[target_feature(enable = "avx512f")]
@@ -297,7 +315,7 @@ mod tests {
 
     #[test]
     fn lines_are_halved() {
-        for n in [0, 1, 2, 15, 32, 33, 47, 200] {
+        for n in [0, 1, 2, 7, 8, 9, 15, 16, 17, 32, 33, 47, 200] {
             let line: Vec<f32> = (0..2 * n).map(|i| i as f32).collect();
             for halve in [halve, halve_pairs] {
                 let (mut even, mut odd) = (vec![f32::NAN; n], vec![f32::NAN; n]);

@@ -26,6 +26,7 @@ mod inferred;
 mod integer;
 mod integer_conv;
 mod integer_depthwise;
+mod integer_image;
 mod kept;
 mod lanes;
 mod layout;
@@ -37,6 +38,8 @@ mod operand;
 mod pad;
 mod pairs;
 mod pool;
+#[cfg(target_arch = "x86_64")]
+mod pool_rows;
 mod product;
 mod recurrent;
 mod reduce;

@@ -8,6 +8,8 @@ use smallvec::SmallVec;
 use super::call::{done, or_decline};
 use super::image::copy_short;
 use super::lanes::halve;
+#[cfg(target_arch = "x86_64")]
+use super::pool_rows::{self, Along};
 use super::reduce::{max_of, sum_of};
 use super::window::Window;
 use super::{Call, Done, Kernel};
@@ -103,6 +105,9 @@ trait Fold: Copy {
     /// The result for no elements.
     const EMPTY: f32;
 
+    /// True for the largest element, which some windows have a function of their own for.
+    const IS_LARGEST: bool = false;
+
     fn of<S: Simd>(self, simd: S, all: S::f32s, x: S::f32s) -> S::f32s;
 }
 
@@ -112,6 +117,7 @@ struct Largest;
 
 impl Fold for Largest {
     const EMPTY: f32 = f32::NEG_INFINITY;
+    const IS_LARGEST: bool = true;
 
     #[inline(always)]
     fn of<S: Simd>(self, simd: S, all: S::f32s, x: S::f32s) -> S::f32s {
@@ -143,7 +149,7 @@ fn slide<F: Fold>(
     finish: impl Fn(&mut [f32]),
 ) {
     let (size_in, size_out) = (w.input_size(), w.output_size());
-    if size_out == 0 {
+    if size_out == 0 || (F::IS_LARGEST && largest(w, rows, x, out)) {
         return;
     }
     // What the rows of windows are folded into, with padding; these lines, grouped by remainders modulo the stride; and
@@ -169,6 +175,29 @@ fn slide<F: Fold>(
         finish(out);
     }
     lines.into_iter().for_each(|line| call.give(line));
+}
+
+/// The largest elements of windows row by row, if there is a function for them.
+fn largest(w: &Window, rows: &Rows, x: &[f32], out: &mut [f32]) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if w.dilation[2] == 1 {
+        let along = Along {
+            width: w.input[2],
+            pad: w.pad[2],
+            kernel: w.kernel[2],
+            stride: w.stride[2],
+        };
+        let channels = x
+            .chunks_exact(w.input_size())
+            .zip(out.chunks_exact_mut(w.output_size()));
+        return channels
+            .flat_map(|(channel, out)| {
+                let lines = rows.ranges.iter().zip(out.chunks_exact_mut(w.output[2]));
+                lines.map(move |(range, line)| pool_rows::largest(along, channel, &rows.starts[range.clone()], line))
+            })
+            .all(|is_done| is_done);
+    }
+    false
 }
 
 /// Lanes of the widest vectors.
@@ -394,6 +423,24 @@ mod tests {
         let case = |op| Case::new(op, std::slice::from_ref(&special)).ints("kernel_shape", &[2, 2]);
         case("max_pool").check();
         case("average_pool").ints("pads", &[1, 0, 0, 1]).check();
+        for (kernel, strides) in [([3, 3], [2, 2]), ([3, 1], [1, 1]), ([1, 3], [1, 3]), ([4, 3], [1, 1])] {
+            let case = |op| case(op).ints("kernel_shape", &kernel).ints("strides", &strides);
+            case("max_pool").check();
+            case("average_pool").check();
+        }
+        // A single number that is not finite, anywhere in a channel.
+        for at in [0, 63, 64, 99, 130, 143] {
+            for number in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                let mut elements: Vec<f32> = (0..288).map(|i| (i * 7 % 31) as f32 - 40.0).collect();
+                elements[144 + at] = number;
+                let x = tautomer_tensor::Tensor::new(&[1, 2, 4, 36], elements).unwrap();
+                Case::new("max_pool", &[x])
+                    .ints("kernel_shape", &[3, 3])
+                    .ints("strides", &[1, 2])
+                    .ints("pads", &[1, 1, 1, 1])
+                    .check();
+            }
+        }
         for shape in [&[1, 1, 1][..], &[2, 3, 7, 9], &[1, 2, 3, 4, 5]] {
             Case::new("global_max_pool", &[f32s(shape, 1)]).check();
             Case::new("global_average_pool", &[f32s(shape, 1)]).check();

@@ -1,4 +1,5 @@
-//! Recurrent layers: the products with the inputs of all steps at once, then one product with the state in each step.
+//! Recurrent layers: the products with the inputs of all steps at once, then one product with the state in each step. If
+//! weights are the same in every run, those of all gates of a direction are packed once.
 
 use std::borrow::Cow;
 
@@ -7,6 +8,8 @@ use pulp::{Arch, NullaryFnOnce};
 use super::call::{or_decline, value};
 use super::gemm::{Dst, Layout, gemm};
 use super::math::{sigmoid, tanh};
+use super::micro::Micro;
+use super::product::{Finish, Left, Panels, Start, product};
 use super::{Call, Done, Kernel, Results};
 use tautomer_op::AttrValue;
 
@@ -47,11 +50,66 @@ fn map(x: &mut [f32], f: impl Fn(f32) -> f32) {
     Arch::new().dispatch(InPlace { x, f });
 }
 
+/// The weights of a direction: a row of `inner` numbers for each column of the product.
+struct Weights<'a> {
+    rows: &'a [f32],
+    inner: usize,
+    packed: Option<&'a Panels>,
+}
+
+impl Weights<'_> {
+    /// `out += x w'`, where the rows of `out` have a number for each row of the weights.
+    fn add_product(&self, x: &[f32], out: &mut [f32], threads: usize) {
+        let columns = self.rows.len() / self.inner.max(1);
+        let rows = out.len() / columns.max(1);
+        if let Some(packed) = self.packed {
+            let left = Left::of_rows(packed.micro(), x, rows);
+            return product(&left, packed, columns, out, Finish::from(Start::Result), threads);
+        }
+        gemm(
+            (rows, columns, self.inner),
+            out,
+            Layout::rows(0, columns),
+            Dst::Scale(1.0),
+            x,
+            Layout::rows(0, self.inner),
+            self.rows,
+            Layout::rows(0, self.inner).transposed(),
+            1.0,
+            threads,
+        );
+    }
+}
+
+/// The packed weights of each direction, of the gates before the last `apart` ones and of those.
+type Packed = Vec<[Panels; 2]>;
+
+/// Packs weights with this many inputs, if they are the same in every run.
+fn packed(
+    call: &Call<'_>,
+    operand: usize,
+    weights: &[f32],
+    directions: usize,
+    inner: usize,
+    first: usize,
+) -> Option<std::sync::Arc<Packed>> {
+    (call.is_fixed(operand) && inner > 0).then(|| {
+        call.prepared(operand, || {
+            let of = |d| {
+                let (first, last) = part(weights, d, directions).split_at(first * inner);
+                [first, last].map(|rows| Panels::of(Micro::best(), rows, inner, true))
+            };
+            (0..directions).map(of).collect()
+        })
+    })
+}
+
 /// One direction of a layer.
 struct Layer<'a> {
     gates: usize,
     hidden: usize,
-    r: &'a [f32],
+    /// What the state is multiplied by: for all gates at once, or for all but the last one and for that.
+    state: [Weights<'a>; 2],
     /// Added to the product of the last gate with the state, before the reset; empty if the reset comes first.
     inner: &'a [f32],
     linear: bool,
@@ -59,31 +117,21 @@ struct Layer<'a> {
 }
 
 impl Layer<'_> {
-    /// `out += h r'` for the gates from `first` to `last`; each row of `out` has `width` numbers.
-    fn add_state(&self, h: &[f32], out: &mut [f32], width: usize, first: usize, last: usize) {
-        let n = self.hidden;
-        let rows = h.len() / n.max(1);
-        let columns = (last - first) * n;
-        let threads = if rows * columns * n > LARGE { self.threads } else { 1 };
-        gemm(
-            (rows, columns, n),
-            out,
-            Layout::rows(first * n, width),
-            Dst::Scale(1.0),
-            h,
-            Layout::rows(0, n),
-            self.r,
-            Layout::rows(first * n * n, n).transposed(),
-            1.0,
-            threads,
-        );
+    /// `out += h r'` for some gates.
+    fn add_state(&self, weights: &Weights<'_>, h: &[f32], out: &mut [f32]) {
+        let threads = if out.len() * self.hidden > LARGE {
+            self.threads
+        } else {
+            1
+        };
+        weights.add_product(h, out, threads);
     }
 
     /// Computes the state after a step into `next`, given the products of the inputs in `gates`, and `h` and `c`.
     fn step(&self, gates: &mut [f32], scratch: &mut [f32], h: &[f32], c: &mut [f32], next: &mut [f32]) {
         let (n, width) = (self.hidden, self.gates * self.hidden);
         if self.gates == 4 {
-            self.add_state(h, gates, width, 0, 4);
+            self.add_state(&self.state[0], h, gates);
             for ((row, c), next) in gates.chunks_mut(width).zip(c.chunks_mut(n)).zip(next.chunks_mut(n)) {
                 let (three, new) = row.split_at_mut(3 * n);
                 map(three, sigmoid);
@@ -101,25 +149,38 @@ impl Layer<'_> {
             }
             return;
         }
-        self.add_state(h, gates, width, 0, 2);
-        gates.chunks_mut(width).for_each(|row| map(&mut row[..2 * n], sigmoid));
         if self.linear {
+            // One product for all gates; the last one is kept apart until it is reset.
             for row in scratch.chunks_mut(width) {
+                row[..2 * n].fill(0.0);
                 row[2 * n..].copy_from_slice(self.inner);
             }
-            self.add_state(h, scratch, width, 2, 3);
+            self.add_state(&self.state[0], h, scratch);
             for (row, state) in gates.chunks_mut(width).zip(scratch.chunks(width)) {
+                row[..2 * n].iter_mut().zip(state).for_each(|(x, more)| *x += more);
+                map(&mut row[..2 * n], sigmoid);
                 for i in 0..n {
                     row[2 * n + i] += row[n + i] * state[2 * n + i];
                 }
             }
         } else {
+            let (two, last) = scratch.split_at_mut(2 * h.len());
+            two.fill(0.0);
+            self.add_state(&self.state[0], h, two);
+            for (row, two) in gates.chunks_mut(width).zip(two.chunks(2 * n)) {
+                row[..2 * n].iter_mut().zip(two).for_each(|(x, more)| *x += more);
+                map(&mut row[..2 * n], sigmoid);
+            }
             for ((kept, row), h) in next.chunks_mut(n).zip(gates.chunks(width)).zip(h.chunks(n)) {
                 for i in 0..n {
                     kept[i] = row[n + i] * h[i];
                 }
             }
-            self.add_state(next, gates, width, 2, 3);
+            last.fill(0.0);
+            self.add_state(&self.state[1], next, last);
+            for (row, last) in gates.chunks_mut(width).zip(last.chunks(n)) {
+                row[2 * n..].iter_mut().zip(last).for_each(|(x, more)| *x += more);
+            }
         }
         for ((row, h), next) in gates.chunks_mut(width).zip(h.chunks(n)).zip(next.chunks_mut(n)) {
             map(&mut row[2 * n..], tanh);
@@ -202,25 +263,30 @@ fn run(call: &Call<'_>, gates: usize, activations: &[&str]) -> Done {
     let mut y_c = call.filled(2, of_cells, 0.0f32);
     let mut products = call.room::<f32>(steps * batch * width);
     let (mut now, mut scratch) = (call.room::<f32>(batch * width), call.room::<f32>(batch * width));
+    // The reset of a gated unit comes between the products of its first two gates and of the last one, if it is of the
+    // state itself.
+    let together = if gates == 3 && !linear { 2 * n } else { width };
+    let packed_w = packed(call, 1, &w, directions, input, width);
+    let packed_r = packed(call, 2, &r, directions, n, together);
     for d in 0..directions {
         let (added, inner) = biases(part(&bias, d, directions), gates, n, linear, &zeros);
         products.chunks_mut(width).for_each(|row| row.copy_from_slice(&added));
-        gemm(
-            (steps * batch, width, input),
-            &mut products,
-            Layout::rows(0, width),
-            Dst::Scale(1.0),
-            &x,
-            Layout::rows(0, input),
-            &w,
-            Layout::rows(d * width * input, input).transposed(),
-            1.0,
-            call.threads,
-        );
+        let weights = Weights {
+            rows: part(&w, d, directions),
+            inner: input,
+            packed: packed_w.as_ref().map(|all| &all[d][0]),
+        };
+        weights.add_product(&x, &mut products, call.threads);
+        let (first, last) = part(&r, d, directions).split_at(together * n);
+        let state = [(first, 0), (last, 1)].map(|(rows, k)| Weights {
+            rows,
+            inner: n,
+            packed: packed_r.as_ref().map(|all| &all[d][k]),
+        });
         let layer = Layer {
             gates,
             hidden: n,
-            r: part(&r, d, directions),
+            state,
             inner,
             linear,
             threads: call.threads,

@@ -5,7 +5,7 @@ use pulp::{Arch, NullaryFnOnce};
 
 use super::Call;
 use super::bytes::{Tile, Zeros};
-use super::dot::MOST_COLUMNS;
+use super::dot::{MOST_COLUMNS, QUAD, STRIP, Strip};
 use super::integer::{scale, scales, zeros};
 use tautomer_tensor::Element;
 
@@ -18,6 +18,19 @@ pub(super) trait Rounded: Element + Copy + Send + Sync + Default {
 
     /// An integral number in the range of the type if that is a byte.
     fn of(x: f32) -> Self;
+
+    /// Four of them next to each other.
+    #[inline(always)]
+    fn quad(x: [f32; QUAD]) -> [Self; QUAD] {
+        x.map(Self::of)
+    }
+}
+
+/// Four bytes as parts of one number, which vectors of such numbers are combined to without moving bytes.
+#[inline(always)]
+fn packed(x: [f32; QUAD]) -> [u8; QUAD] {
+    let [a, b, c, d] = x.map(|x| (x + 12_582_912.0).to_bits() & 255);
+    (a | b << 8 | c << 16 | d << 24).to_le_bytes()
 }
 
 impl Rounded for f32 {
@@ -41,6 +54,11 @@ impl Rounded for u8 {
     fn of(x: f32) -> u8 {
         (x + 12_582_912.0).to_bits() as u8
     }
+
+    #[inline(always)]
+    fn quad(x: [f32; QUAD]) -> [u8; QUAD] {
+        packed(x)
+    }
 }
 
 impl Rounded for i8 {
@@ -51,6 +69,11 @@ impl Rounded for i8 {
     #[inline(always)]
     fn of(x: f32) -> i8 {
         ((x + 12_582_912.0).to_bits() as u8).cast_signed()
+    }
+
+    #[inline(always)]
+    fn quad(x: [f32; QUAD]) -> [i8; QUAD] {
+        packed(x).map(u8::cast_signed)
     }
 }
 
@@ -170,23 +193,20 @@ impl Rescale {
         });
     }
 
-    /// Finishes sums of row `row` without zero points.
-    pub(super) fn row<T: Rounded>(&self, row: usize, sums: &[i32; MOST_COLUMNS], out: &mut [T; MOST_COLUMNS]) {
-        let tile = Tile {
-            row: 0,
-            rows: 1,
-            first: 0,
-            count: MOST_COLUMNS,
+    /// Finishes strips of sums of row `row`, to each of which `more` is added first.
+    pub(super) fn strips<T: Rounded>(&self, row: usize, more: i32, sums: &[Strip], out: &mut [[T; STRIP]]) {
+        let whole = match self.whole.is_empty() {
+            true => 0,
+            false => at(&self.whole, row).unwrap_or(0),
+        };
+        Arch::new().dispatch(FinishStrips {
+            rescale: self,
+            whole: whole.wrapping_add(more),
+            factor: at(&self.factors, row).unwrap_or(0.0),
+            bias: at(&self.bias, row),
             sums,
-        };
-        let none = Zeros {
-            inner: 0,
-            left: &[0],
-            right: &[0],
-            rows: &[0],
-            columns: &[],
-        };
-        self.tile(row, &tile, &none, out);
+            out,
+        });
     }
 }
 
@@ -306,6 +326,57 @@ impl<T: Rounded> Finish<'_, T> {
                 } else {
                     T::of(y[j])
                 };
+            }
+        }
+    }
+}
+
+/// Strips of sums that have one factor.
+struct FinishStrips<'a, T> {
+    rescale: &'a Rescale,
+    whole: i32,
+    factor: f32,
+    bias: Option<f32>,
+    sums: &'a [Strip],
+    out: &'a mut [[T; STRIP]],
+}
+
+impl<T: Rounded> NullaryFnOnce for FinishStrips<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Rescale {
+            down,
+            zero,
+            limits: (low, high),
+            ..
+        } = *self.rescale;
+        let is_limited = low > f32::NEG_INFINITY || high < f32::INFINITY;
+        let (whole, factor, bias) = (self.whole, self.factor, self.bias.unwrap_or(0.0));
+        let has_bias = self.bias.is_some();
+        let finished = |sum: &i32| {
+            let mut y = sum.wrapping_add(whole) as f32 * factor;
+            if has_bias {
+                y += bias;
+            }
+            if is_limited {
+                // As in `columns`.
+                y = if y > low { y } else { low };
+                y = if y < high { y } else { high };
+            }
+            if T::ROUNDS {
+                y = (y * down).round_ties_even() + zero;
+                y = if y > T::LEAST { y } else { T::LEAST };
+                y = if y < T::MOST { y } else { T::MOST };
+            }
+            y
+        };
+        // One loop over the lanes of all phases becomes vectors; a loop for each phase does not.
+        for ([a, b, c, d], out) in self.sums.iter().zip(self.out) {
+            let quads = out.as_chunks_mut::<QUAD>().0.iter_mut();
+            for ((((quad, a), b), c), d) in quads.zip(a).zip(b).zip(c).zip(d) {
+                *quad = T::quad([finished(a), finished(b), finished(c), finished(d)]);
             }
         }
     }
