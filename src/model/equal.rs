@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 
 use super::shape::with_shapes;
 use crate::graph::{Graph, Node, VertexId};
-use crate::op::{Op, OpTraits, Semantics, known};
+use crate::op::{Op, OpTraits, Semantics, ShapeRule};
 use crate::tensor::{Atom, Dim, Shape, Type};
 
 /// Dimensions of inputs that meet others, and shapes of the inputs in which they are equal.
@@ -126,10 +126,15 @@ fn met(graph: &Graph, v: VertexId) -> Vec<(Dim, Dim)> {
     let Node::Call { op: Op::Known(def), .. } = &graph.vertex(v).node else {
         return Vec::new();
     };
-    match def.name {
-        known::GATHER | known::GATHER_ELEMENTS | known::GATHER_ND => indexed(graph, v, def.name).unwrap_or_default(),
-        known::RESHAPE => renamed(graph, v).into_iter().collect(),
-        known::MATMUL => broadcast(graph, v).into_iter().chain(contracted(graph, v)).collect(),
+    let moves = matches!(def.semantics, Semantics::Movement(_));
+    match def.shapes {
+        ShapeRule::Reshape => renamed(graph, v).into_iter().collect(),
+        ShapeRule::MatrixProduct => broadcast(graph, v).into_iter().chain(contracted(graph, v)).collect(),
+        _ if moves && def.operand(1).is_some_and(|operand| operand.name == "indices") => {
+            // Without an axis, an index is a list of positions along the first axes.
+            let along_one = def.attrs.iter().any(|attr| attr.name == "axis");
+            indexed(graph, v, along_one).unwrap_or_default()
+        }
         _ => broadcast(graph, v),
     }
 }
@@ -166,19 +171,19 @@ fn contracted(graph: &Graph, v: VertexId) -> Option<(Dim, Dim)> {
 }
 
 /// The dimensions of an operand that a call indexes, and those by whose positions it does so.
-fn indexed(graph: &Graph, v: VertexId, name: &str) -> Option<Vec<(Dim, Dim)>> {
+fn indexed(graph: &Graph, v: VertexId, along_one: bool) -> Option<Vec<(Dim, Dim)>> {
     let (data, places) = (shape(graph, v, 0)?, shape(graph, v, 1)?);
     let indices = *graph.pred(v).get(1)?;
     // An index has a number for each of the first axes.
     let axes = match places.last() {
-        Some(last) if name == known::GATHER_ND => data.get(..usize::try_from(last.as_const()?).ok()?)?,
+        Some(last) if !along_one => data.get(..usize::try_from(last.as_const()?).ok()?)?,
         _ => data,
     };
     // These numbers may come from one value for each axis.
     let joined =
-        matches!(&graph.vertex(indices).node, Node::Call { op: Op::Known(def), .. } if def.name == known::CONCAT);
+        matches!(&graph.vertex(indices).node, Node::Call { op: Op::Known(def), .. } if def.shapes == ShapeRule::Concat);
     let numbers = graph.pred(indices);
-    if name == known::GATHER_ND && joined && numbers.len() == axes.len() {
+    if !along_one && joined && numbers.len() == axes.len() {
         let pair = |(axis, &value): (&Dim, &VertexId)| Some((axis.clone(), counted(graph, value).pop()?));
         return Some(axes.iter().zip(numbers.iter()).filter_map(pair).collect());
     }

@@ -226,8 +226,11 @@ const LEFT: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Where a function of the prover is compared with a name: laws are about single functions.
-const LAWS: [&str; 5] = [
+const LAWS: [&str; 8] = [
+    "crates/verify/src/proof/choices.rs",
     "crates/verify/src/proof/defined.rs",
+    "crates/verify/src/proof/integers.rs",
+    "crates/verify/src/proof/whole.rs",
     "crates/verify/src/proof/laws.rs",
     "crates/verify/src/proof/fold.rs",
     "crates/verify/src/proof/function.rs",
