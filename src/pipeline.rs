@@ -266,6 +266,12 @@ impl Options<'_> {
             fold_all: self.folding.all,
         }
     }
+
+    /// True for calls whose bodies rules match as well: those that should not stay, and those of operators of a runtime,
+    /// which the model has or an earlier round made before all types were known.
+    fn sees_through(&self, call: &Infer<'_>, result: &Type) -> bool {
+        call.def.foreign().is_some() || self.illegal.is_some_and(|illegal| illegal(call, result))
+    }
 }
 
 /// Rewriting never changes the number or the types of the results.

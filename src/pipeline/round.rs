@@ -170,12 +170,7 @@ fn by_saturation(
     let ordered = before.with_params_in_order();
     let before = &ordered;
     let mut encoded = encode_folding(before, model.fold_all);
-    // Operators of a runtime are seen through, as rules know the operators that they are made of: those of the model, and
-    // those that an earlier round made before all types were known.
-    let is_illegal = |call: &Infer<'_>, ty: &Type| options.illegal.is_some_and(|illegal| illegal(call, ty));
-    add_bodies(&mut encoded, &|call, ty| {
-        call.def.foreign().is_some() || is_illegal(call, ty)
-    });
+    add_bodies(&mut encoded, &|call, ty| options.sees_through(call, ty));
     clock.stage("encode");
     (options.watch)(Event::Stage("saturate"));
     let progress = |round: &IterationReport| {

@@ -136,9 +136,7 @@ impl Run<'_> {
     fn by_saturation(&self, out: &mut WhyNot) {
         let model = self.options.cost_model(self.batch);
         let mut encoded = encode(self.graph);
-        if let Some(illegal) = self.options.illegal {
-            add_bodies(&mut encoded, illegal);
-        }
+        add_bodies(&mut encoded, &|call, ty| self.options.sees_through(call, ty));
         let saturation = saturate_explained(&mut encoded, self.selected, self.options.limits);
         let report = self.report(&saturation.rules);
         let nearest = nearest_in_egraph(self.graph, &encoded, self.rule);
