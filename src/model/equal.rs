@@ -31,17 +31,18 @@ pub(super) fn equal_dims(graph: &Graph) -> EqualDims {
     let mut found = EqualDims::default();
     let mut equal = graph.clone();
     for _ in 0..ROUNDS {
-        let values = pairs(&equal);
-        if values.is_empty() {
+        let mut changed = false;
+        for (name, dim) in pairs(&equal) {
+            let shapes = reshaped(&equal, &name, &dim);
+            // A pair that cannot be equal, for instance because of a constant, says nothing about the others.
+            if let Ok(next) = with_shapes(&equal, &shapes) {
+                found.pairs.push((name.to_string(), dim.to_string()));
+                (equal, changed) = (next, true);
+            }
+        }
+        if !changed {
             break;
         }
-        let shapes = reshaped(&equal, &values);
-        // A pair that cannot be equal, for instance because of a constant, says nothing about the others.
-        let Ok(next) = with_shapes(&equal, &shapes) else { break };
-        found
-            .pairs
-            .extend(values.iter().map(|(name, dim)| (name.to_string(), dim.to_string())));
-        equal = next;
     }
     let changed = |i: usize| graph.ty(graph.inputs()[i]) != equal.ty(equal.inputs()[i]);
     found.shapes = (0..graph.inputs().len())
@@ -233,12 +234,9 @@ fn counted(graph: &Graph, value: VertexId) -> Vec<Dim> {
     found
 }
 
-/// The arguments of `--shape` for the inputs that have a dimension with a value.
-fn reshaped(graph: &Graph, values: &IndexMap<Arc<str>, Dim>) -> Vec<String> {
-    let value = |dim: &Dim| match dim.as_atom() {
-        Some(Atom::Symbol(name)) => values.get(name).cloned(),
-        _ => None,
-    };
+/// The arguments of `--shape` for the inputs that have a named dimension, with its value instead.
+fn reshaped(graph: &Graph, name: &str, value: &Dim) -> Vec<String> {
+    let value = |dim: &Dim| (dim.as_symbol() == Some(name)).then(|| value.clone());
     (0..graph.inputs().len())
         .filter_map(|i| {
             let Type::Tensor(ty) = graph.ty(graph.inputs()[i]) else {

@@ -64,7 +64,7 @@ fn array(value: &Value) -> Result<Array> {
         Value::Int32Tensor(t) => (t.shape(), Elements::I32(t.to_vec())),
         Value::Int8Tensor(t) => (t.shape(), Elements::I8(t.to_vec())),
         Value::UInt8Tensor(t) => (t.shape(), Elements::U8(t.to_vec())),
-        _ => return Err("a result is no tensor".into()),
+        _ => return Err("a result is not a tensor".into()),
     };
     Ok(Array {
         name: String::new(),
