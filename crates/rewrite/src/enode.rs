@@ -178,10 +178,23 @@ pub struct Facts {
     pub fresh: u32,
     /// The type of the e-node about to be added, if it is already known.
     pub pending: Option<Type>,
-    /// Classes added or changed since this list was last cleared.
-    pub changed: Vec<Id>,
+    /// What has changed since it was last taken.
+    pub news: News,
     /// If true, everything that can be computed ahead of time is, regardless of its size.
     pub fold_all: bool,
+}
+
+/// What has changed in an e-graph.
+#[derive(Debug, Default)]
+pub struct News {
+    /// Classes added or merged, and those of which more is known.
+    pub changed: Vec<Id>,
+    /// Those of `changed` of which more is known than before, as far as one of the merged classes goes.
+    pub refined: Vec<Id>,
+    /// The e-nodes that were added, and some others whose facts were computed again; with the children of that time.
+    pub added: Vec<ENode>,
+    /// True if the latest merge of facts changed any.
+    merge_refined: bool,
 }
 
 impl Facts {
@@ -200,6 +213,8 @@ impl Analysis<ENode> for Facts {
 
     fn make(egraph: &mut EGraph, enode: &ENode, _: Id) -> ClassData {
         let pending = egraph.analysis.pending.take();
+        egraph.analysis.news.added.push(enode.clone());
+        egraph.analysis.news.merge_refined = false;
         match enode.head {
             Head::Input(i) => Facts::leaf(egraph.analysis.inputs[i as usize].clone(), false),
             Head::Param(i) => Facts::leaf(egraph.analysis.params[i as usize].clone(), true),
@@ -257,11 +272,16 @@ impl Analysis<ENode> for Facts {
         if changed.0 {
             a.ty = joined;
         }
+        self.news.merge_refined = changed.0 || changed.1;
         changed
     }
 
     fn modify(egraph: &mut EGraph, id: Id) {
-        egraph.analysis.changed.push(id);
+        let news = &mut egraph.analysis.news;
+        news.changed.push(id);
+        if news.merge_refined {
+            news.refined.push(id);
+        }
         let Some(value) = egraph[id].data.value.clone() else {
             return;
         };

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::encode::Encoded;
 use super::enode::Head;
-use super::matching::{Host, Match, MatchScope, Program, Reason, Searcher, Trace, resolve};
+use super::matching::{Host, Match, MatchScope, Program, Reason, Searcher, Trace, resolve, satisfied};
 use super::substitute::{Index, describe};
 use tautomer_graph::term::{self, Term};
 use tautomer_graph::{Graph, Node, VertexId};
@@ -139,7 +139,12 @@ fn nearest<H: Host>(host: &H, rule: &Arc<Rule>, words: &Words<'_, H::V>) -> Near
         found: None,
         swapped: Vec::new(),
     };
-    let missing: Vec<&'static OpDef> = rule.source.operators().filter(|def| host.op(def).is_none()).collect();
+    let missing: Vec<&'static OpDef> = rule
+        .source
+        .operators()
+        .into_iter()
+        .filter(|def| host.op(def).is_none())
+        .collect();
     let Some(mut searcher) = Searcher::new(&program, host) else {
         let names: Vec<String> = missing.iter().map(|def| format!("`{}`", def.name)).collect();
         out.why = format!("the graph has no {}", names.join(" and no "));
@@ -220,7 +225,7 @@ fn swapped<H: Host>(host: &H, rule: &Arc<Rule>) -> Vec<&'static str> {
         let mut matches = false;
         if let Some(mut searcher) = Searcher::new(&program, host) {
             searcher.all(&mut |binding| {
-                matches = resolve(host, &program, &binding).is_ok_and(|found| found.failing(host, &program).is_none());
+                matches = satisfied(host, &program, &binding).is_some();
                 !matches
             });
         }

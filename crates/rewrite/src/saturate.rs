@@ -3,6 +3,7 @@
 //!
 //! Limits are counts, so that a run gives the same result on every machine.
 
+mod changes;
 mod run;
 
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::apply::{build_target, same_type};
-use super::matching::{Program, Searcher, is_input, resolve};
+use super::matching::{Program, Searcher, is_input, resolve, satisfied};
 use super::substitute::Index;
 use tautomer_diag::Diagnostics;
 use tautomer_graph::{Graph, VertexId};
@@ -106,8 +106,7 @@ pub(super) fn sides(
     let mut found = None;
     Searcher::new(program, &index)?.all(&mut |binding| {
         if at.is_none_or(|at| binding.outputs == at)
-            && let Ok(matched) = resolve(&index, program, &binding)
-            && matched.failing(&index, program).is_none()
+            && let Some(matched) = satisfied(&index, program, &binding)
         {
             match skipped {
                 0 => found = Some((binding, matched)),

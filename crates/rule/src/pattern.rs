@@ -262,11 +262,45 @@ impl Pattern {
         out
     }
 
-    /// The operators that must occur for the pattern to match.
-    pub fn operators(&self) -> impl Iterator<Item = &'static OpDef> {
-        self.required().into_iter().filter_map(|id| match self.node(id) {
-            PatternNode::Call { def, .. } => Some(*def),
-            _ => None,
-        })
+    /// The operators that must occur for the pattern to match, each once: of an alternative, those that all its items
+    /// have in common.
+    pub fn operators(&self) -> Vec<&'static OpDef> {
+        // Operands come before the vertices that use them.
+        let mut below: Vec<Vec<&'static OpDef>> = Vec::with_capacity(self.len());
+        for (id, node) in self.nodes() {
+            let mut operators = Vec::new();
+            let operands = self.operands(id);
+            let of = |id: &PatternId| below[id.0 as usize].as_slice();
+            match (node, operands.as_slice()) {
+                (PatternNode::AnyOf(_), [first, others @ ..]) => {
+                    let in_all = |def: &&&'static OpDef| others.iter().all(|item| has(of(item), def));
+                    operators.extend(of(first).iter().filter(in_all));
+                }
+                _ => {
+                    if let PatternNode::Call { def, .. } = node {
+                        operators.push(*def);
+                    }
+                    operands.iter().flat_map(of).for_each(|def| add(&mut operators, def));
+                }
+            }
+            below.push(operators);
+        }
+        let mut out = Vec::new();
+        for output in &self.outputs {
+            below[output.vertex().0 as usize]
+                .iter()
+                .for_each(|def| add(&mut out, def));
+        }
+        out
+    }
+}
+
+fn has(set: &[&'static OpDef], def: &'static OpDef) -> bool {
+    set.iter().any(|other| std::ptr::eq(*other, def))
+}
+
+fn add(set: &mut Vec<&'static OpDef>, def: &'static OpDef) {
+    if !has(set, def) {
+        set.push(def);
     }
 }

@@ -50,6 +50,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         def: &'static OpDef,
         place: usize,
         check: &AttrCheck,
+        value: H::V,
         form: &Form<'h, H::V>,
         index: u32,
     ) -> bool {
@@ -65,7 +66,10 @@ impl<'h, H: Host> Searcher<'h, H> {
             }
             AttrCheck::Fixed(value) => self.host.attr_value(number).equals(value),
             AttrCheck::Axis(value) => self.is_axis(&def.attrs[place], value, number, form),
-            AttrCheck::Default => self.is_default(def, place, number, form),
+            AttrCheck::Default => {
+                let at = (value, form.place, place as u32);
+                self.host.has_default(at, &|| self.is_default(def, place, number, form))
+            }
             AttrCheck::List(slot, items) => {
                 let AttrValue::Ints(list) = self.host.attr_value(number) else {
                     return false;

@@ -2,8 +2,11 @@
 //!
 //! A [`Snapshot`] of an unchanging e-graph finds a class with one load; an e-graph that is being changed looks it up.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use egg::{EClass, Id};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::EGraph;
 use super::super::enode::{ClassData, ENode, Head};
@@ -18,6 +21,19 @@ pub(crate) trait Classes {
     fn egraph(&self) -> &EGraph;
     /// The class that `id` is in.
     fn class(&self, id: Id) -> &EClass<ENode, ClassData>;
+    /// What is remembered of a view that does not change.
+    fn memory(&self) -> Option<&Memory> {
+        None
+    }
+}
+
+/// What searches for different rules in one e-graph find out again and again.
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// Whether an attribute has its default, by class, e-node and attribute.
+    defaults: RefCell<FxHashMap<(Id, u32, u32), bool>>,
+    /// The classes that have an e-node with this head, sorted.
+    classes: RefCell<FxHashMap<Head, Rc<[Id]>>>,
 }
 
 impl Classes for EGraph {
@@ -34,6 +50,7 @@ impl Classes for EGraph {
 pub(crate) struct Snapshot<'a> {
     egraph: &'a EGraph,
     classes: Vec<Option<&'a EClass<ENode, ClassData>>>,
+    memory: Memory,
 }
 
 impl<'a> Snapshot<'a> {
@@ -44,33 +61,21 @@ impl<'a> Snapshot<'a> {
         for class in egraph.classes() {
             classes[usize::from(class.id)] = Some(class);
         }
-        Snapshot { egraph, classes }
+        Snapshot {
+            egraph,
+            classes,
+            memory: Memory::default(),
+        }
     }
 
-    /// For each class by number, its distance from `changed` along users; more than `most` if it is farther than that.
-    pub(crate) fn distances(&self, changed: &[Id], most: u8) -> Vec<u8> {
-        let mut out = vec![u8::MAX; self.classes.len()];
-        let mut level: Vec<Id> = Vec::new();
-        for &id in changed {
-            let id = self.egraph.find(id);
-            if std::mem::replace(&mut out[usize::from(id)], 0) > 0 {
-                level.push(id);
-            }
-        }
-        for distance in 1..=most {
-            let mut above = Vec::new();
-            for id in level {
-                for user in self.class(id).parents() {
-                    let user = self.egraph.find(user);
-                    if out[usize::from(user)] == u8::MAX {
-                        out[usize::from(user)] = distance;
-                        above.push(user);
-                    }
-                }
-            }
-            level = above;
-        }
-        out
+    /// The numbers of all classes.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = Id> + '_ {
+        self.classes.iter().flatten().map(|class| class.id)
+    }
+
+    /// A number larger than those of all classes.
+    pub(crate) fn end(&self) -> usize {
+        self.classes.len()
     }
 }
 
@@ -84,6 +89,24 @@ impl Classes for Snapshot<'_> {
             Some(Some(class)) => class,
             _ => &self.egraph[id],
         }
+    }
+
+    fn memory(&self) -> Option<&Memory> {
+        Some(&self.memory)
+    }
+}
+
+/// The classes that have an e-node with this head, sorted.
+fn classes_with<C: Classes>(host: &C, head: Head) -> Rc<[Id]> {
+    let find = || {
+        let mut ids: Vec<Id> = host.egraph().classes_for_op(&head).into_iter().flatten().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Rc::from(ids)
+    };
+    match host.memory() {
+        Some(memory) => memory.classes.borrow_mut().entry(head).or_insert_with(find).clone(),
+        None => find(),
     }
 }
 
@@ -134,16 +157,16 @@ impl<C: Classes> Host for C {
     }
 
     fn values(&self, want: Want<'_>) -> Vec<Id> {
-        let of = |head: Head| self.egraph().classes_for_op(&head).into_iter().flatten();
+        let of = |head: Head| classes_with(self, head);
         let mut out: Vec<Id> = match want {
-            Want::Op(op) => of(Head::Op(op)).collect(),
+            Want::Op(op) => return of(Head::Op(op)).to_vec(),
             Want::OneOf(defs) => defs
                 .iter()
                 .filter_map(|def| self.op(def))
-                .flat_map(|op| of(Head::Op(op)))
+                .flat_map(|op| of(Head::Op(op)).to_vec())
                 .collect(),
-            Want::Tuple => of(Head::Tuple).collect(),
-            Want::Proj(Some(i)) => of(Head::Proj(i)).collect(),
+            Want::Tuple => return of(Head::Tuple).to_vec(),
+            Want::Proj(Some(i)) => return of(Head::Proj(i)).to_vec(),
             Want::Proj(None) => self
                 .egraph()
                 .classes()
@@ -178,6 +201,13 @@ impl<C: Classes> Host for C {
 
     fn attr_value(&self, attr: u32) -> &AttrValue {
         self.egraph().analysis.interner.attr_at(attr)
+    }
+
+    fn has_default(&self, at: (Id, u32, u32), find: &dyn Fn() -> bool) -> bool {
+        match self.memory() {
+            Some(memory) => *memory.defaults.borrow_mut().entry(at).or_insert_with(find),
+            None => find(),
+        }
     }
 
     fn ty(&self, v: Id) -> &Type {

@@ -69,6 +69,24 @@ pub(crate) fn resolve<H: Host>(
     program: &Program,
     binding: &Binding<H::V>,
 ) -> Result<Match<H::V>, Reason<H::V>> {
+    let mut found = names(host, program, binding)?;
+    found.bind_rests(host, program, binding);
+    Ok(found)
+}
+
+/// The meaning of a binding, if all conditions hold. Most bindings fail here, so the rests are not copied for the
+/// conditions, which cannot name them.
+pub(crate) fn satisfied<H: Host>(host: &H, program: &Program, binding: &Binding<H::V>) -> Option<Match<H::V>> {
+    let mut found = names(host, program, binding).ok()?;
+    if found.failing(host, program).is_some() {
+        return None;
+    }
+    found.bind_rests(host, program, binding);
+    Some(found)
+}
+
+/// The meaning of all names but the rests.
+fn names<H: Host>(host: &H, program: &Program, binding: &Binding<H::V>) -> Result<Match<H::V>, Reason<H::V>> {
     let mut found = outer(host, program, binding)?;
     let members = binding.counts_of(program);
     for (i, _) in members.iter().enumerate() {
@@ -92,7 +110,7 @@ pub(crate) fn resolve<H: Host>(
     Ok(found)
 }
 
-/// The meaning of the bindings outside comprehensions.
+/// The meaning of the bindings outside comprehensions, except the rests.
 pub(super) fn outer<H: Host>(
     host: &H,
     program: &Program,
@@ -139,25 +157,6 @@ pub(super) fn outer<H: Host>(
             (Slot::Name(name), SlotValue::Place(i)) => {
                 found.bind(name, term).ok_or(Reason::Element(*i))?;
             }
-            (Slot::Rest(rest, attr), SlotValue::Attr(a)) => {
-                let value = host.attr_value(*a).clone();
-                found
-                    .rests
-                    .entry(rest.clone())
-                    .or_default()
-                    .push(((*attr).into(), value));
-            }
-            (Slot::RestOf(rest, variable, place), SlotValue::Attr(a)) => {
-                let def = found.ops.get(&rule.operators[*variable].name);
-                if let Some(attr) = def.and_then(|def| def.attrs.get(*place)) {
-                    let value = host.attr_value(*a).clone();
-                    found
-                        .rests
-                        .entry(rest.clone())
-                        .or_default()
-                        .push((attr.name.into(), value));
-                }
-            }
             (Slot::List(items), SlotValue::Attr(a)) => {
                 if let AttrValue::Ints(list) = host.attr_value(*a) {
                     for (item, d) in items.iter().zip(list) {
@@ -171,10 +170,6 @@ pub(super) fn outer<H: Host>(
             }
             _ => {}
         }
-    }
-    // A rest without attributes is bound as well.
-    for rest in &rule.rests {
-        found.rests.entry(rest.clone()).or_default();
     }
     Ok(found)
 }
@@ -220,6 +215,29 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
             None => {
                 self.names.insert(name.clone(), term);
                 Some(())
+            }
+        }
+    }
+
+    /// Binds the rests of attributes, also those without any.
+    fn bind_rests<H: Host<V = V>>(&mut self, host: &H, program: &Program, binding: &Binding<V>) {
+        let rule = &program.rule;
+        for rest in &rule.rests {
+            self.rests.entry(rest.clone()).or_default();
+        }
+        for (slot, value) in program.slots.iter().zip(&binding.attrs) {
+            let Some(SlotValue::Attr(number)) = value else { continue };
+            let (rest, attr) = match slot {
+                Slot::Rest(rest, attr) => (rest, Some(*attr)),
+                Slot::RestOf(rest, variable, place) => {
+                    let def = self.ops.get(&rule.operators[*variable].name);
+                    (rest, def.and_then(|def| def.attrs.get(*place)).map(|attr| attr.name))
+                }
+                _ => continue,
+            };
+            if let Some(attr) = attr {
+                let value = host.attr_value(*number).clone();
+                self.rests.entry(rest.clone()).or_default().push((attr.into(), value));
             }
         }
     }

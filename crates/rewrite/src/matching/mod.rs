@@ -21,8 +21,8 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 pub(super) use binding::{Binding, is_input};
-pub(super) use egraph::Snapshot;
-pub(super) use found::{Match, MatchScope, resolve};
+pub(super) use egraph::{Classes, Snapshot};
+pub(super) use found::{Match, MatchScope, resolve, satisfied};
 pub(super) use group::Seen;
 pub(super) use program::Program;
 pub(super) use search::{MOST_STEPS, Searcher};
@@ -51,6 +51,11 @@ pub(super) trait Host {
     fn attr(&self, form: &Form<'_, Self::V>, i: usize) -> u32;
     /// The attribute value of that number.
     fn attr_value(&self, attr: u32) -> &AttrValue;
+    /// True if the attribute at an index of a form of a value has its default, as `find` finds out, which is asked for once
+    /// if the host can remember it: defaults follow from types.
+    fn has_default(&self, _at: (Self::V, u32, u32), find: &dyn Fn() -> bool) -> bool {
+        find()
+    }
     /// The type of a value.
     fn ty(&self, v: Self::V) -> &Type;
     /// The value of `v`, if it is constant.

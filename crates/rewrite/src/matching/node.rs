@@ -117,7 +117,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         match (rule.source.node(at), form.head) {
             (PatternNode::Call { operands, .. }, FormHead::Call(def)) => {
                 for (place, check) in program.checks[at.0 as usize].iter().enumerate() {
-                    if !self.attribute(def, place, check, &form, index) {
+                    if !self.attribute(def, place, check, value, &form, index) {
                         let attr = self.host.attr(&form, place);
                         return self.fail(at, value, || Reason::Attribute(def.attrs[place].name, attr));
                     }
@@ -145,9 +145,9 @@ impl<'h, H: Host> Searcher<'h, H> {
                 for place in 0..def.attrs.len() {
                     let fits = match (rest, program.rest_slot[at.0 as usize]) {
                         (Some(_), Some(first)) => {
-                            self.attribute(def, place, &AttrCheck::Named(first + place), &form, index)
+                            self.attribute(def, place, &AttrCheck::Named(first + place), value, &form, index)
                         }
-                        _ => self.attribute(def, place, &AttrCheck::Default, &form, index),
+                        _ => self.attribute(def, place, &AttrCheck::Default, value, &form, index),
                     };
                     if !fits {
                         let attr = self.host.attr(&form, place);
@@ -184,7 +184,10 @@ impl<'h, H: Host> Searcher<'h, H> {
 }
 
 /// True if all elements of a constant equal this number, rounded to its element type.
-fn equals_literal(value: &Tensor, number: f64) -> bool {
+pub(super) fn equals_literal(value: &Tensor, number: f64) -> bool {
+    if let Tensor::F32(elements) = value {
+        return elements.first() == Some(&(number as f32)) && value.is_uniform();
+    }
     let rounded = if value.dtype().is_float() {
         Tensor::from_f64s(value.dtype(), &[], &[number]).and_then(|t| t.to_f64s())
     } else {

@@ -1,6 +1,7 @@
 //! Operand lists, including comprehensions, and the paths to later outputs.
 
 use super::Host;
+use super::node::equals_literal;
 use super::search::{OUTSIDE, Searcher};
 use super::stack::{Alternative, Goal, Undo};
 use super::trace::Reason;
@@ -24,7 +25,13 @@ impl<'h, H: Host> Searcher<'h, H> {
                 let (wanted, given) = (items.len(), values.len());
                 return self.fail(at, value, || Reason::Operands(wanted, given));
             }
-            for (item, &value) in items.iter().zip(values).rev() {
+            // Most forms fail at an operand, which is found out here before anything is bound. A trace reports how far a
+            // match got, so it does without.
+            let pairs = || items.iter().zip(values);
+            if self.trace.is_none() && pairs().any(|(item, &value)| !self.may_match(item.vertex(), value)) {
+                return false;
+            }
+            for (item, &value) in pairs().rev() {
                 self.push(Goal::Node {
                     at: item.vertex(),
                     index,
@@ -157,6 +164,19 @@ impl<'h, H: Host> Searcher<'h, H> {
             });
         }
         true
+    }
+
+    /// False if the value cannot match, as far as its own forms and the present bindings tell.
+    fn may_match(&self, at: PatternId, value: H::V) -> bool {
+        let bound = self.one[at.0 as usize];
+        if bound.is_some() {
+            return bound == Some(value);
+        }
+        match self.program.rule.source.node(at) {
+            PatternNode::Literal(number) => self.host.constant(value).is_some_and(|t| equals_literal(t, *number)),
+            PatternNode::AnyOf(items) => items.iter().any(|&item| self.may_match(item, value)),
+            _ => self.may_be_one(at, value),
+        }
     }
 
     /// False if the value has no form that the pattern requires.

@@ -14,6 +14,8 @@ use tautomer_tensor::Dim;
 pub(crate) struct Program {
     /// The rule.
     pub(crate) rule: Arc<Rule>,
+    /// The operators that must occur for it to match.
+    pub(crate) operators: Vec<&'static OpDef>,
     /// For each vertex of the pattern, the checks of its attributes.
     pub(super) checks: Vec<Vec<AttrCheck>>,
     /// The meanings of the attribute slots.
@@ -145,6 +147,7 @@ impl Program {
             None => Vec::new(),
         };
         Program {
+            operators: pattern.operators(),
             checks,
             slots,
             rest_slot,

@@ -47,7 +47,7 @@ impl<'h, H: Host> Searcher<'h, H> {
     /// A search of `host`; `None` if an operator of the pattern does not occur there.
     pub(crate) fn new(program: &'h Program, host: &'h H) -> Option<Searcher<'h, H>> {
         let rule = &program.rule;
-        if rule.source.operators().any(|def| host.op(def).is_none()) {
+        if program.operators.iter().any(|def| host.op(def).is_none()) {
             return None;
         }
         let ops_of = rule

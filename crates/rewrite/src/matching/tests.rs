@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::super::brute::{Found, matches, recipes, rule};
 use super::super::substitute::Index;
-use super::{Host, Program, Searcher, resolve};
+use super::{Host, Program, Searcher, satisfied};
 use tautomer_graph::term::Term;
 use tautomer_graph::{Graph, VertexId};
 use tautomer_rule::{PatternNode, Rule};
@@ -45,9 +45,7 @@ fn found(graph: &Graph, rule: &Arc<Rule>) -> Vec<(Vec<VertexId>, Vec<Term<Vertex
     let mut out = Vec::new();
     if let Some(mut searcher) = Searcher::new(&program, &index) {
         searcher.all(&mut |binding| {
-            if let Ok(matched) = resolve(&index, &program, &binding)
-                && matched.failing(&index, &program).is_none()
-            {
+            if let Some(matched) = satisfied(&index, &program, &binding) {
                 let value = |name| matched.names.get(name).cloned().unwrap_or(Term::None);
                 let variables = rule.variables.iter().map(|v| value(&v.name)).collect();
                 out.push((matched.outputs.clone(), variables));

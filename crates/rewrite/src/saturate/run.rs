@@ -5,14 +5,16 @@ use std::sync::Arc;
 use egg::Id;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::changes::Changes;
 use super::{Guard, IterationReport, Limits, RuleReport, Saturation, StopReason, Watch};
 use crate::EGraph;
 use crate::apply::{build_target, same_type};
 use crate::encode::{EGraphSink, Encoded};
 use crate::enode::ENode;
 use crate::explain::History;
-use crate::matching::{Binding, Host, Match, Program, Searcher, Snapshot, resolve};
+use crate::matching::{Binding, Host, Match, Program, Searcher, Snapshot, satisfied};
 use crate::unknown::{Matched, Tried, is_open, same_for_certain};
+use tautomer_op::OpDef;
 use tautomer_rule::Rule;
 
 /// Runs rounds until nothing changes or a limit is reached; records applications in `history`, if there is one.
@@ -52,6 +54,8 @@ struct Search {
     /// The rule prepared for matching, once all operators of its source have occurred: most rules of the library mention
     /// operators that a given model does not have.
     program: Option<Program>,
+    /// The operators of its source that have not occurred yet, except those of some of its alternatives.
+    missing: Vec<&'static OpDef>,
     report: RuleReport,
     /// The first round in which it is searched again.
     rests_until: usize,
@@ -81,6 +85,8 @@ struct Rounds {
     match_limit: usize,
     searches: Vec<Search>,
     created_by: FxHashMap<ENode, u32>,
+    /// The classes at the time of the previous search.
+    classes: Vec<Id>,
     tried: Tried,
     history: Option<History>,
     iterations: Vec<IterationReport>,
@@ -101,6 +107,7 @@ impl Rounds {
         let search = |rule: &Arc<Rule>| Search {
             rule: rule.clone(),
             program: None,
+            missing: rule.source.operators(),
             report: RuleReport::default(),
             rests_until: 0,
             times_rested: 0,
@@ -114,6 +121,7 @@ impl Rounds {
             match_limit: limits.matches.max(egraph.total_size()),
             searches: rules.iter().map(search).collect(),
             created_by: FxHashMap::default(),
+            classes: Vec::new(),
             tried: Tried::default(),
             history,
             iterations: Vec::new(),
@@ -158,7 +166,7 @@ impl Rounds {
     /// Searches all rules that do not rest; `None` if the caller ended the run.
     fn search(&mut self, egraph: &mut EGraph, round: usize, watch: &Watch<'_, IterationReport>) -> Option<Found> {
         let mut found = Found::default();
-        let changed = std::mem::take(&mut egraph.analysis.changed);
+        let news = std::mem::take(&mut egraph.analysis.news);
         let snapshot = Snapshot::new(egraph);
         self.prepare(egraph);
         let depth = self
@@ -166,9 +174,8 @@ impl Rounds {
             .iter()
             .filter_map(|s| Some(s.program.as_ref()?.depth))
             .max();
-        // Patterns deeper than 254 are searched for everywhere.
-        let depth = depth.unwrap_or(0).min(254) as u8;
-        let distances = snapshot.distances(&changed, depth);
+        let changes = Changes::new(&snapshot, &news, &self.classes, depth.unwrap_or(0));
+        self.classes = snapshot.ids().collect();
         for (i, search) in self.searches.iter_mut().enumerate() {
             if (watch.cancelled)() {
                 return None;
@@ -193,17 +200,12 @@ impl Rounds {
             let Some(mut searcher) = Searcher::new(program, &snapshot) else {
                 continue;
             };
-            let near = program.depth.min(usize::from(depth)) as u8;
-            let wanted = |id: Id| !only_changed || distances[usize::from(id)] <= near;
-            let is_new = |binding: &Binding<Id>| {
-                let mut matched = binding.vertices().map(|(_, id)| id);
-                !only_changed || matched.any(|id| distances[usize::from(id)] == 0)
-            };
+            let wanted = |id: Id| !only_changed || changes.reach(id, program.depth);
             let allowed = self.match_limit << search.times_rested.min(20);
             let mut matches: Vec<Candidate> = Vec::new();
             searcher.steps = search.steps.saturating_add(egraph.total_size().saturating_mul(100));
             searcher.among(&wanted, &mut |binding| {
-                if !is_new(&binding) {
+                if only_changed && !changes.make_new(&binding, program) {
                     return true;
                 }
                 let needs = self.history.as_ref().map_or_else(Vec::new, |history| {
@@ -231,7 +233,8 @@ impl Rounds {
     /// Prepares the rules all of whose operators occur.
     fn prepare(&mut self, egraph: &EGraph) {
         for search in self.searches.iter_mut().filter(|search| search.program.is_none()) {
-            if search.rule.source.operators().all(|def| egraph.op(def).is_some()) {
+            search.missing.retain(|def| egraph.op(def).is_none());
+            if search.missing.is_empty() {
                 search.program = Some(Program::new(search.rule.clone()));
             }
         }
@@ -260,12 +263,9 @@ impl Rounds {
                 if search.seen.contains(&before) {
                     continue;
                 }
-                let Ok(matched) = resolve(&*egraph, program, &binding) else {
+                let Some(matched) = satisfied(&*egraph, program, &binding) else {
                     continue;
                 };
-                if matched.failing(&*egraph, program).is_some() {
-                    continue;
-                }
                 if self.limits.rewrites.is_some_and(|most| self.rewrites >= most) {
                     return Some(StopReason::Rewrites);
                 }

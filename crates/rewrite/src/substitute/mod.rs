@@ -39,7 +39,7 @@ use super::apply::{build_target, same_type};
 use super::cost::CostModel;
 use super::explain::Step;
 use super::explored::{Explored, Trail};
-use super::matching::{Binding, Host, MOST_STEPS, Match, Program, Searcher, Seen, is_input, resolve};
+use super::matching::{Binding, Host, MOST_STEPS, Match, Program, Searcher, Seen, is_input, satisfied};
 use super::saturate::{RuleReport, StopReason, Watch};
 use super::unknown::{Matched, Tried, same_for_certain};
 use tautomer_graph::{Graph, Node, VertexId};
@@ -283,9 +283,7 @@ impl Run<'_> {
                     if !refused.is_empty() && refused.contains(&key(rule, &binding)) {
                         return true;
                     }
-                    if let Ok(matched) = resolve(index, program, &binding)
-                        && matched.failing(index, program).is_none()
-                    {
+                    if let Some(matched) = satisfied(index, program, &binding) {
                         report.matches += 1;
                         found = Some(Found { rule, binding, matched });
                     }
@@ -416,8 +414,7 @@ impl Run<'_> {
         let mut matches = false;
         if let Some(mut searcher) = Searcher::new(program, &self.index) {
             searcher.rooted(v, &mut Seen::default(), &mut |binding| {
-                matches = resolve(&self.index, program, &binding)
-                    .is_ok_and(|matched| matched.failing(&self.index, program).is_none());
+                matches = satisfied(&self.index, program, &binding).is_some();
                 !matches
             });
         }

@@ -120,7 +120,7 @@ pub(super) fn prove(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverag
 fn prove_branch(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverage: &mut Coverage) -> Option<Ranks> {
     let rule = at.scope.rule();
     // A declaration may ask for any ranks, which is not looked for here.
-    if rule.source.operators().any(|def| def.declared.is_some()) {
+    if rule.source.operators().iter().any(|def| def.declared.is_some()) {
         return None;
     }
     let text = Text::of(rule)?;

@@ -174,14 +174,18 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
             "the target has the type of the source at none of the instances found: {}",
             report.refusal.as_deref().unwrap_or("it differs")
         )),
-        (None, _) => Verdict::Undecided(match rule.source.operators().find(|def| def.is_uninterpreted()) {
-            Some(def) => format!(
-                "`{}` is declared without a body, so that nothing can be computed",
-                def.name
-            ),
-            None => "no operands were found that it matches; an `example` of the rule would give the search a start"
-                .to_owned(),
-        }),
+        (None, _) => Verdict::Undecided(
+            match rule.source.operators().into_iter().find(|def| def.is_uninterpreted()) {
+                Some(def) => format!(
+                    "`{}` is declared without a body, so that nothing can be computed",
+                    def.name
+                ),
+                None => {
+                    "no operands were found that it matches; an `example` of the rule would give the search a start"
+                        .to_owned()
+                }
+            },
+        ),
     };
     report
 }

@@ -32,7 +32,7 @@ const LARGEST: usize = 4;
 /// Proves a rule at all ranks that it admits; `None` if these are not known to be few, or a proof fails.
 pub(super) fn prove(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverage: &mut Coverage) -> Option<Ranks> {
     let rule = at.scope.rule();
-    if !rule.source.families.is_empty() || rule.source.operators().any(|def| def.declared.is_some()) {
+    if !rule.source.families.is_empty() || rule.source.operators().iter().any(|def| def.declared.is_some()) {
         return None;
     }
     let ranks: Vec<Option<usize>> = bounds(at.scope);

@@ -52,7 +52,7 @@ const WORDS: usize = 16;
 
 /// True if the source has an operator along windows.
 pub(in crate::proof) fn applies(rule: &Rule) -> bool {
-    rule.source.operators().any(slides)
+    rule.source.operators().into_iter().any(slides)
 }
 
 /// The statements of a rule if its variables have certain axes.
@@ -76,7 +76,7 @@ struct Base {
 /// Proves a rule for all numbers of spatial axes; `None` if it is not known to treat them alike, or a proof fails.
 pub(super) fn prove(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverage: &mut Coverage) -> Option<Ranks> {
     let rule = at.scope.rule();
-    if !rule.source.families.is_empty() || rule.source.operators().any(|def| def.declared.is_some()) {
+    if !rule.source.families.is_empty() || rule.source.operators().iter().any(|def| def.declared.is_some()) {
         return None;
     }
     let readings = readings(at.scope)?;
