@@ -95,7 +95,8 @@ fn reasons_are_the_real_ones() {
         /// Other types.\nrule typed(x) { neg(x) => cast(x) {to = f64} numerics real }\n\
         /// Dear.\nrule dear(x) { neg(x) => -(-(-(x))) numerics real }\n\
         /// Assumed.\nrule assumed(x, y) { (x * y) / y => x assuming nonzero(y) numerics real }\n\
-        /// Divided.\nrule divided(x, y) { relu(x / y) => relu(x) / y numerics real }\n";
+        /// Divided.\nrule divided(x, y) { relu(x / y) => relu(x) / y numerics real }\n\
+        /// Nested.\nrule nested(x) { relu(neg(x)) => neg(x) numerics real }\n";
     let program = "fn main(x: f32[4], param w: f32[4]) { (2.0 * relu(x), neg(x), relu(x * w)) }";
     let folder = command::folder(&[("a.taut", program), ("a.rules", rules)]);
     let why = |options: &str, rule: &str| {
@@ -121,6 +122,8 @@ fn reasons_are_the_real_ones() {
         assert!(assumed.contains("pass `--assume 'nonzero(y)'`"), "{assumed}");
         let operator = why(engine, "divided");
         assert!(operator.contains("the graph has no `div`"), "{operator}");
+        let nested = why(engine, "nested");
+        assert!(nested.contains("the source has `neg` where the graph has"), "{nested}");
         let skipped = why(&format!("{engine} --skip-rules dear"), "dear");
         assert!(skipped.contains("`--skip-rules` has it"), "{skipped}");
         let verdict = why(&format!("{engine} --verdict tested"), "dear");
@@ -130,7 +133,7 @@ fn reasons_are_the_real_ones() {
     assert!(dear.contains("what it makes does not cost less"), "{dear}");
     let ran = command::run(folder.path(), "optimize a.taut --why-not gelu-by-erf");
     assert!(
-        ran.out.contains("the source has `mul` where the graph has `relu`"),
+        ran.out.contains("the graph has no `add` and no `erf` and no `div`"),
         "{}",
         ran.out
     );
