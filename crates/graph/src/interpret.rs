@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::composite::inline;
+use super::body::Body;
 use super::flow::{self, Datum, FlowCall};
 use super::meter::{Meter, Weights, datum_bytes, first_collected};
 use super::{Graph, Node, VertexId, region_graph};
@@ -352,26 +352,10 @@ fn call<D: Domain>(
             .map(Datum::One)
             .collect());
     }
-    let mut body = Graph::new();
-    let inputs: Vec<VertexId> = types
-        .iter()
-        .map(|ty| {
-            if *ty == Type::Absent {
-                body.absent()
-            } else {
-                body.input("", ty.clone())
-            }
-        })
-        .collect();
-    let root = inline(&mut body, def, &inputs, attrs)?;
-    let by_vertex: FxHashMap<VertexId, Datum<D::T>> = inputs.iter().copied().zip(operands.iter().cloned()).collect();
-    let roots = match body.ty(root) {
-        Type::Tuple(items) => (0..items.len())
-            .map(|i| body.project(root, i))
-            .collect::<Result<Vec<_>, _>>()?,
-        _ => vec![root],
-    };
-    run::<D>(&body, &|v| by_vertex.get(&v).cloned(), &roots, meter).map_err(|e| OpError::new(e.to_string()))
+    let body = Body::of(def, types, attrs)?;
+    let given = body.inputs.iter().copied().zip(operands.iter().cloned());
+    let by_vertex: FxHashMap<VertexId, Datum<D::T>> = given.collect();
+    run::<D>(&body.graph, &|v| by_vertex.get(&v).cloned(), &body.roots, meter).map_err(|e| OpError::new(e.to_string()))
 }
 
 fn run_tensors<D: Domain>(

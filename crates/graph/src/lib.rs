@@ -2,6 +2,7 @@
 //!
 //! This module owns the structure and its orders; the typing and semantics of calls are in [`op`](tautomer_op).
 
+mod body;
 #[doc(hidden)] // for the other crates of this workspace
 pub mod build;
 mod compare;
