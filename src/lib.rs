@@ -99,3 +99,7 @@ struct Readme;
 #[doc = include_str!("../docs/targets.md")]
 #[cfg(doctest)]
 struct TargetsPage;
+
+#[doc = include_str!("../docs/own-rules.md")]
+#[cfg(all(doctest, feature = "testing"))]
+struct OwnRulesPage;
