@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::search::{Search, interleaved};
 use crate::compare::finding::WrongInstance;
-use crate::instance::mutate::{Place, with_each_operator, with_operators};
+use crate::instance::mutate::{Place, with_each_operator, with_operators, with_other_types};
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
 use crate::instance::{coincide, legalized, probe};
@@ -89,6 +89,26 @@ impl Search<'_> {
         }
         self.operated = first..self.agreeing.len();
         None
+    }
+
+    /// Tries instances with each operator that variables of the rule may stand for again, with other element types in their
+    /// attributes: what holds for one operator with all element types, and for all operators with one, need not hold for
+    /// all of both.
+    pub(super) fn try_operators_again(&mut self, random: &mut Random) -> Option<WrongInstance> {
+        let mut seen: FxHashSet<&str> = FxHashSet::default();
+        let mut bases: Vec<Recipe> = Vec::new();
+        for variable in &self.rule.operators {
+            for choice in &variable.choices {
+                let is_call = |step: &Step| matches!(step, Step::Call { def, .. } if std::ptr::eq(*def, *choice));
+                let calls = |recipe: &&Recipe| recipe.steps.iter().any(is_call);
+                let own = self.agreeing.iter().map(|&i| &self.pool[i]).find(calls);
+                bases.extend(own.filter(|_| seen.insert(choice.name)).cloned());
+            }
+        }
+        let lists = bases.iter().map(with_other_types).collect();
+        interleaved(lists)
+            .into_iter()
+            .find_map(|next| self.attempt(next, random))
     }
 
     /// Tries one instance with each element type that it admits, and others with elements that are not real.

@@ -118,6 +118,7 @@ impl<'a> Search<'a> {
         found
             .or_else(|| self.try_operators(random))
             .or_else(|| self.try_element_types(options, random))
+            .or_else(|| self.try_operators_again(random))
             .or_else(|| self.try_failures(random))
             .or_else(|| self.try_probes(options, random))
             .or_else(|| self.try_coincidences(options, random))

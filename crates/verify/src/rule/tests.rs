@@ -287,6 +287,19 @@ fn wrong_rules_are_refuted() {
 }
 
 #[test]
+fn every_operator_is_tried_with_other_element_types() {
+    // Of all functions, only the sign is wrong, and only for integers.
+    let set = load(
+        "/// Wrong.\nrule r(x) { for f in unary elementwise: cast(f(x)) {to = t} => f(cast(x) {to = t}) numerics real }",
+    );
+    let report = verify(&set.rules[0], &[], &Options::default());
+    match &report.verdict {
+        Verdict::Refuted(example) => assert_eq!(example.fault, Fault::Values),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
 fn counterexamples_run() {
     let set = load("/// Wrong.\nrule r(a, b) { relu(a + b) => relu(a) + relu(b) numerics real }");
     let Verdict::Refuted(example) = verify(&set.rules[0], &[], &Options::default()).verdict else {

@@ -7,6 +7,7 @@ use super::{Place, RuleNumbers, Tie, tied};
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
 use tautomer_op::{AttrKind, AttrValue, Real};
+use tautomer_tensor::DType;
 
 /// The number of variants with other member counts.
 const MEMBERS: usize = 6;
@@ -19,6 +20,53 @@ const FACTORS: [f64; 6] = [0.5, 3.0, 0.25, 1.5, 1.0, 0.7];
 
 /// The number of variants of convolutions.
 const CONVOLUTIONS: usize = 16;
+
+/// Element types that differ in what computing with them means.
+const TYPES: [DType; 5] = [DType::Bool, DType::U8, DType::I32, DType::F32, DType::F64];
+
+/// Recipes with one attribute that is an element type at each of a few, in all calls that share it.
+pub(crate) fn with_other_types(recipe: &Recipe) -> Vec<Recipe> {
+    let mut out: Vec<Recipe> = Vec::new();
+    for call in recipe.calls() {
+        let Step::Call { def, attrs, .. } = &recipe.steps[call] else {
+            continue;
+        };
+        let places = def
+            .attrs
+            .iter()
+            .enumerate()
+            .filter(|(_, attr)| matches!(attr.kind, AttrKind::DType));
+        for (k, _) in places {
+            for dtype in TYPES.map(|dtype| Some(AttrValue::DType(dtype))) {
+                let next = with_attribute(recipe, def.name, k, attrs[k].as_ref(), dtype.as_ref());
+                if next != *recipe && !out.contains(&next) {
+                    out.push(next);
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The recipe with another value for an attribute of an operator, in all calls that have the same one.
+fn with_attribute(
+    recipe: &Recipe,
+    operator: &str,
+    place: usize,
+    before: Option<&AttrValue>,
+    value: Option<&AttrValue>,
+) -> Recipe {
+    let mut next = recipe.clone();
+    for step in &mut next.steps {
+        if let Step::Call { def, attrs, .. } = step
+            && def.name == operator
+            && attrs[place].as_ref() == before
+        {
+            attrs[place] = value.cloned();
+        }
+    }
+    next
+}
 
 /// Recipes with one attribute at each of its relevant values, in all calls that share it; and with other shapes; in
 /// random order.
@@ -56,18 +104,7 @@ pub(crate) fn variants(recipe: &Recipe, numbers: &RuleNumbers, random: &mut Rand
                 _ => continue,
             };
             for value in values {
-                let mut next = recipe.clone();
-                for step in &mut next.steps {
-                    if let Step::Call {
-                        def: other, attrs: all, ..
-                    } = step
-                        && other.name == def.name
-                        && all[k] == attrs[k]
-                    {
-                        all[k].clone_from(&value);
-                    }
-                }
-                out.push(next);
+                out.push(with_attribute(recipe, def.name, k, attrs[k].as_ref(), value.as_ref()));
             }
         }
     }
