@@ -181,12 +181,16 @@ fn slide<F: Fold>(
 fn largest(w: &Window, rows: &Rows, x: &[f32], out: &mut [f32]) -> bool {
     #[cfg(target_arch = "x86_64")]
     if w.dilation[2] == 1 {
-        let along = Along {
+        let mut along = Along {
             width: w.input[2],
             pad: w.pad[2],
             kernel: w.kernel[2],
             stride: w.stride[2],
         };
+        if w.is_one_row() {
+            along.width = x.len();
+            return pool_rows::largest(along, x, &[0], out);
+        }
         let channels = x
             .chunks_exact(w.input_size())
             .zip(out.chunks_exact_mut(w.output_size()));
@@ -387,6 +391,12 @@ mod tests {
             (&[1, 2, 67, 65], &[3, 3], &[2, 2], &[1, 1], &[1, 1, 1, 1]),
             (&[1, 2, 5, 100], &[2, 3], &[1, 1], &[1, 2], &[0, 2, 1, 2]),
             (&[1, 3, 7, 7], &[7, 7], &[7, 7], &[1, 1], &[0, 0, 0, 0]),
+            (&[2, 2, 3, 257], &[1, 4], &[1, 4], &[1, 1], &[0, 0, 0, 0]),
+            (&[1, 3, 9, 70], &[4, 4], &[4, 4], &[1, 1], &[2, 3, 1, 2]),
+            (&[1, 2, 11, 33], &[5, 1], &[2, 1], &[1, 1], &[2, 0, 2, 0]),
+            (&[2, 3, 5, 36], &[1, 4], &[1, 4], &[1, 1], &[0, 0, 0, 0]),
+            (&[2, 3, 5, 14], &[1, 2], &[1, 2], &[1, 1], &[0, 0, 0, 0]),
+            (&[2, 3, 35], &[1], &[1], &[1], &[0, 0]),
         ];
         for (i, &(x, kernel, strides, dilations, pads)) in rows.iter().enumerate() {
             for ceil in [0, 1] {
@@ -423,7 +433,13 @@ mod tests {
         let case = |op| Case::new(op, std::slice::from_ref(&special)).ints("kernel_shape", &[2, 2]);
         case("max_pool").check();
         case("average_pool").ints("pads", &[1, 0, 0, 1]).check();
-        for (kernel, strides) in [([3, 3], [2, 2]), ([3, 1], [1, 1]), ([1, 3], [1, 3]), ([4, 3], [1, 1])] {
+        for (kernel, strides) in [
+            ([3, 3], [2, 2]),
+            ([3, 1], [1, 1]),
+            ([1, 3], [1, 3]),
+            ([4, 3], [1, 1]),
+            ([2, 4], [1, 4]),
+        ] {
             let case = |op| case(op).ints("kernel_shape", &kernel).ints("strides", &strides);
             case("max_pool").check();
             case("average_pool").check();

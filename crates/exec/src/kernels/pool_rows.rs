@@ -31,10 +31,12 @@ pub(super) fn largest(along: Along, channel: &[f32], starts: &[usize], out: &mut
     };
     assert!(starts.iter().all(is_inside), "a row is outside its channel");
     let run = match (along.stride, along.kernel) {
+        (1, 1) => row::<1, 1>,
         (1, 2) => row::<1, 2>,
         (1, 3) => row::<1, 3>,
         (2, 2) => row::<2, 2>,
         (2, 3) => row::<2, 3>,
+        (4, 4) => row::<4, 4>,
         _ => return false,
     };
     // SAFETY: the machine has the instructions, and rows are inside the channel.
@@ -89,10 +91,15 @@ unsafe fn row<const STRIDE: usize, const KERNEL: usize>(
         let result = match (STRIDE, KERNEL) {
             (1, _) => all[1..].iter().fold(all[0], |a, b| _mm512_max_ps(a, *b)),
             _ => {
-                let (even, odd) = halves(all[0], all[1]);
-                let two = _mm512_max_ps(even, odd);
+                let largest_of_two = |a, b| {
+                    let (even, odd) = halves(a, b);
+                    _mm512_max_ps(even, odd)
+                };
+                let (even, _) = halves(all[0], all[1]);
+                let two = largest_of_two(all[0], all[1]);
                 match all.get(2) {
                     None => two,
+                    Some(third) if STRIDE == 4 => largest_of_two(two, largest_of_two(*third, all[3])),
                     Some(third) => {
                         let (even, third) = (_mm512_castps_si512(even), _mm512_castps_si512(*third));
                         _mm512_max_ps(two, _mm512_castsi512_ps(_mm512_alignr_epi32::<1>(third, even)))
