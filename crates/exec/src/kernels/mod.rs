@@ -18,6 +18,8 @@ mod conv;
 mod conv_transpose;
 mod copy;
 mod depthwise;
+#[cfg(target_arch = "x86_64")]
+mod depthwise_rows;
 mod dot;
 mod elementwise;
 mod finish;
