@@ -246,7 +246,10 @@ fn runs_are_timed() {
     assert_eq!(names.len(), 2);
     for (i, row) in names.iter().enumerate() {
         let name = row["operator"].as_str().unwrap();
-        assert!(name.starts_with(&format!("{i}: ")) && name.ends_with(" f32[3]"), "{name}");
+        assert!(
+            name.starts_with(&format!("{i}: ")) && name.ends_with(" f32[3]"),
+            "{name}"
+        );
     }
     for wrong in ["--bench 0", "--threads 0", "--bench 3 --reference", "--profile=lines"] {
         assert_eq!(run(dir.path(), &format!("run a.taut --input x.npy {wrong}")).code, 2);
