@@ -12,13 +12,14 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 
+use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use super::finish::Finished;
 use super::lanes::interleave_four;
 use super::micro::{Micro, Tile};
 use super::pages::{room, zeros};
-use super::row::add_row;
+use super::row::{add_row, can_add_row};
 
 /// The elements of the inner dimension that one pass covers.
 const DEPTH: usize = 256;
@@ -261,15 +262,30 @@ impl Panels {
     ///
     /// # Panics
     /// If the row or `out` has another length than the matrix.
-    pub(super) fn add_row(&self, row: &[f32], out: &mut [f32]) {
+    pub(super) fn add_row(&self, row: &[f32], out: &mut [f32], threads: usize) {
         assert_eq!(out.len(), self.columns, "the result has another size");
         let width = self.columns.next_multiple_of(self.micro.columns);
         assert_eq!(self.elements.len(), width * row.len(), "the row has another length");
-        let add = |(row, panels): (&[f32], &[f32])| add_row(row, panels, self.micro.columns, out);
-        let passes = row.chunks(DEPTH).zip(self.elements.chunks(DEPTH * width.max(1)));
-        if self.micro.of_pairs || !passes.map(add).all(|is_done| is_done) {
+        if self.micro.of_pairs || !can_add_row(self.micro.columns) {
             let left = Left::of_rows(self.micro, row, 1);
-            product(&left, self, self.columns, out, Finish::from(Start::Result), 1);
+            return product(&left, self, self.columns, out, Finish::from(Start::Result), threads);
+        }
+        let part = |first: usize, out: &mut [f32]| {
+            let mut at = 0;
+            for row in row.chunks(DEPTH) {
+                let panels = &self.elements[at + first * row.len()..];
+                add_row(row, panels, self.micro.columns, out);
+                at += width * row.len();
+            }
+        };
+        let worth = row.len().saturating_mul(out.len()) / PARALLEL;
+        match threads.min(worth) {
+            0 | 1 => part(0, out),
+            threads => {
+                let share = (width / self.micro.columns).div_ceil(threads) * self.micro.columns;
+                let shares = out.par_chunks_mut(share).enumerate();
+                shares.for_each(|(i, out)| part(i * share, out));
+            }
         }
     }
 }

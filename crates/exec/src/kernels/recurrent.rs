@@ -168,8 +168,8 @@ impl Weights<'_> {
         let columns = self.rows.len() / self.inner.max(1);
         let rows = out.len() / columns.max(1);
         if let Some(packed) = self.packed {
-            if rows == 1 && threads == 1 {
-                return packed.add_row(x, out);
+            if rows == 1 {
+                return packed.add_row(x, out, threads);
             }
             let left = Left::of_rows(packed.micro(), x, rows);
             return product(&left, packed, columns, out, Finish::from(Start::Result), threads);

@@ -4,13 +4,30 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// Adds the product of a row with the first `row.len()` rows of panels to `out`. A panel is `row.len()` rows of `width`
-/// elements; the panels follow each other, and cover at least as many columns as `out` has. False if vectors of this
-/// machine are wider than a panel.
+use super::micro::fetch;
+
+/// How far ahead panels are fetched into the cache, in elements: weights of a large matrix come from memory.
+const AHEAD: usize = 1024;
+
+/// True if whole vectors of this machine fit panels of this width.
+pub(super) fn can_add_row(width: usize) -> bool {
+    struct Lanes;
+    impl WithSimd for Lanes {
+        type Output = usize;
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) -> usize {
+            S::F32_LANES
+        }
+    }
+    width.is_multiple_of(Arch::new().dispatch(Lanes))
+}
+
+/// Adds the product of a row with panels to `out`. A panel is `row.len()` rows of `width` elements; the panels follow each
+/// other, and cover at least as many columns as `out` has.
 ///
 /// # Panics
-/// If there are fewer panels.
-pub(super) fn add_row(row: &[f32], panels: &[f32], width: usize, out: &mut [f32]) -> bool {
+/// If there are fewer panels, or [`can_add_row`] is false.
+pub(super) fn add_row(row: &[f32], panels: &[f32], width: usize, out: &mut [f32]) {
     let needed = out.len().div_ceil(width) * width * row.len();
     assert!(panels.len() >= needed, "there are too few panels");
     Arch::new().dispatch(AddRow {
@@ -18,7 +35,7 @@ pub(super) fn add_row(row: &[f32], panels: &[f32], width: usize, out: &mut [f32]
         panels,
         width,
         out,
-    })
+    });
 }
 
 struct AddRow<'a> {
@@ -29,14 +46,12 @@ struct AddRow<'a> {
 }
 
 impl WithSimd for AddRow<'_> {
-    type Output = bool;
+    type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> bool {
+    fn with_simd<S: Simd>(self, simd: S) {
         let lanes = S::F32_LANES;
-        if !self.width.is_multiple_of(lanes) {
-            return false;
-        }
+        assert!(self.width.is_multiple_of(lanes), "vectors are wider than panels");
         let vectors = self.out.len().div_ceil(lanes);
         let mut done = 0;
         let mut rest = self.out;
@@ -61,7 +76,6 @@ impl WithSimd for AddRow<'_> {
             }
             (done, rest) = (done + count, later);
         }
-        true
     }
 }
 
@@ -92,6 +106,8 @@ unsafe fn sums<S: Simd, const N: usize>(
     for x in row {
         let x = simd.splat_f32s(*x);
         for (total, place) in totals.iter_mut().zip(&mut places) {
+            // The hardware stops at the end of a page.
+            fetch(place.wrapping_add(AHEAD));
             // SAFETY: each place goes through the rows of its panel, which has whole vectors.
             let vector = unsafe { place.cast::<S::f32s>().read_unaligned() };
             *total = simd.mul_add_e_f32s(x, vector, *total);
@@ -121,21 +137,22 @@ mod tests {
                 (257, 33),
                 (600, 161),
                 (5, 256),
-                (0, 4),
+                (1100, 1000),
             ] {
+                // Small numbers with few bits, whose sums are exact.
                 let number = |i: usize| ((i * 37 % 101) as f32 - 50.0) / 16.0;
                 let row: Vec<f32> = (0..inner).map(number).collect();
                 let matrix: Vec<f32> = (0..inner * columns).map(|i| number(i + 13)).collect();
                 let panels = Panels::of(*micro, &matrix, inner, true);
                 let begin: Vec<f32> = (0..columns).map(|i| number(i + 5)).collect();
-                let (mut out, mut expected) = (begin.clone(), begin);
-                if inner > 0 {
-                    let left = Left::of_rows(*micro, &row, 1);
-                    product(&left, &panels, columns, &mut expected, Finish::from(Start::Result), 1);
-                    panels.add_row(&row, &mut out);
+                let mut expected = begin.clone();
+                let left = Left::of_rows(*micro, &row, 1);
+                product(&left, &panels, columns, &mut expected, Finish::from(Start::Result), 1);
+                for threads in [1, 3] {
+                    let mut out = begin.clone();
+                    panels.add_row(&row, &mut out, threads);
+                    assert_eq!(out, expected, "{} {inner} {columns} {threads}", micro.name);
                 }
-                // Small numbers with few bits, whose sums are exact.
-                assert_eq!(out, expected, "{} {inner} {columns}", micro.name);
             }
         }
     }
@@ -151,7 +168,7 @@ mod tests {
         ] {
             let panels = Panels::of(micro, &[w, w, 2.0], 1, true);
             let mut out = [1.0; 3];
-            panels.add_row(&[x], &mut out);
+            panels.add_row(&[x], &mut out, 1);
             for (out, w) in out.into_iter().zip([w, w, 2.0]) {
                 let expected = x * w + 1.0;
                 assert!(out == expected || (out.is_nan() && expected.is_nan()), "{x} {w} {out}");
