@@ -12,6 +12,10 @@ use std::arch::x86_64::*;
 use super::lanes::wide::halves;
 use super::window::Window;
 
+/// Elements of an image that stays in a first-level cache. A few columns of all rows are computed at a time, and what is
+/// beside them in the rows of a larger image would be read again from farther away.
+const NEAR: usize = 8 << 10;
+
 /// The lanes of a vector.
 const LANES: usize = 16;
 
@@ -40,9 +44,9 @@ pub(super) struct Channel<'a> {
 }
 
 impl Rows {
-    /// `None` if windows have another form, or the machine lacks the instructions.
+    /// `None` if windows have another form, the image is large, or the machine lacks the instructions.
     pub(super) fn of(window: &Window) -> Option<Rows> {
-        if !std::arch::is_x86_feature_detected!("avx512f") {
+        if !std::arch::is_x86_feature_detected!("avx512f") || window.input_size() > NEAR {
             return None;
         }
         let one = |list: [usize; 3]| list[0] == 1;
