@@ -25,9 +25,19 @@ pub(super) struct BenchArgs {
     /// Print how long N runs take, after a first one, instead of the results
     #[arg(long, value_name = "N", conflicts_with = "reference")]
     bench: Option<std::num::NonZeroUsize>,
-    /// Print how long each operator takes instead of the results
-    #[arg(long, conflicts_with = "reference")]
-    profile: bool,
+    /// Print how long each operator takes instead of the results, or each step of the plan
+    #[arg(long, value_name = "ROWS", num_args = 0..=1, require_equals = true, default_missing_value = "operators")]
+    #[arg(conflicts_with = "reference")]
+    profile: Option<Rows>,
+}
+
+/// The rows of a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Rows {
+    /// One for each operator
+    Operators,
+    /// One for each step, with the type of its result, the slowest first
+    Steps,
 }
 
 impl BenchArgs {
@@ -38,7 +48,7 @@ impl BenchArgs {
 
     /// True if times are asked for instead of results.
     pub(super) fn is_timed(&self) -> bool {
-        self.bench.is_some() || self.profile
+        self.bench.is_some() || self.profile.is_some()
     }
 
     /// The executor of a workload with the chosen number of threads.
@@ -106,8 +116,8 @@ pub(super) fn measure(args: &BenchArgs, workload: &Workload, inputs: &[Tensor], 
             }),
         );
     }
-    if args.profile {
-        let rows = profile(&executor, workload, inputs)?;
+    if let Some(by) = args.profile {
+        let rows = profile(&executor, workload, inputs, by)?;
         text.push_str(&table(&rows));
         shown.insert("profile".to_owned(), rows.iter().map(Row::json).collect());
     }
@@ -131,8 +141,9 @@ fn milliseconds(time: Duration) -> String {
     format!("{:.3} ms", time.as_secs_f64() * 1e3)
 }
 
-/// The steps of one operator.
+/// The steps of one operator, or one step.
 struct Row {
+    /// The operator, with the number of the step and the type of its result if it is one step.
     op: String,
     steps: usize,
     /// How many of them were computed by the reference definition.
@@ -159,9 +170,10 @@ impl Row {
 /// How often a step is timed.
 const ROUNDS: usize = 5;
 
-/// The time of each operator, the largest first; a step counts with its fastest run.
-fn profile(executor: &Executor, workload: &Workload, inputs: &[Tensor]) -> Result<Vec<Row>, Failure> {
-    let steps = &executor.plan().steps;
+/// The time of each operator or step, the largest first; a step counts with its fastest run.
+fn profile(executor: &Executor, workload: &Workload, inputs: &[Tensor], by: Rows) -> Result<Vec<Row>, Failure> {
+    let plan = executor.plan();
+    let steps = &plan.steps;
     let mut times = vec![Duration::MAX; steps.len()];
     for _ in 0..ROUNDS {
         let mut last = Instant::now();
@@ -176,10 +188,15 @@ fn profile(executor: &Executor, workload: &Workload, inputs: &[Tensor]) -> Resul
     for (i, (step, &time)) in steps.iter().zip(&times).enumerate() {
         // Steps that another one has done, or that only say where their result is.
         let time = if time == Duration::MAX { Duration::ZERO } else { time };
-        let place = rows.iter().position(|row| row.op == step.op);
+        let name = match (by, step.results.first()) {
+            (Rows::Steps, Some(out)) => format!("{i}: {} {}", step.op, plan.slots[*out].ty),
+            (Rows::Steps, None) => format!("{i}: {}", step.op),
+            (Rows::Operators, _) => step.op.clone(),
+        };
+        let place = rows.iter().position(|row| row.op == name);
         let place = place.unwrap_or_else(|| {
             rows.push(Row {
-                op: step.op.clone(),
+                op: name,
                 steps: 0,
                 slow: 0,
                 in_bf16: 0,

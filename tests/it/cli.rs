@@ -240,7 +240,18 @@ fn runs_are_timed() {
             .iter()
             .all(|row| row["steps"] == 1 && row["by_reference"] == 0)
     );
-    for wrong in ["--bench 0", "--threads 0", "--bench 3 --reference"] {
+    let steps = run(dir.path(), "run a.taut --input x.npy --profile=steps --json").json();
+    let mut names: Vec<_> = steps["profile"].as_array().unwrap().iter().collect();
+    names.sort_by_key(|row| row["operator"].to_string());
+    assert_eq!(names.len(), 2);
+    for (i, row) in names.iter().enumerate() {
+        let name = row["operator"].as_str().unwrap();
+        assert!(
+            name.starts_with(&format!("{i}: ")) && name.ends_with(" f32[3]"),
+            "{name}"
+        );
+    }
+    for wrong in ["--bench 0", "--threads 0", "--bench 3 --reference", "--profile=lines"] {
         assert_eq!(run(dir.path(), &format!("run a.taut --input x.npy {wrong}")).code, 2);
     }
     let script = run(dir.path(), "run b.taut --profile");

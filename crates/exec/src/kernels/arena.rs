@@ -9,14 +9,16 @@
     reason = "parts of one allocation are borrowed by offset; loans of a call are checked not to overlap"
 )]
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use smallvec::SmallVec;
 
 use super::operand::{Operand, Place, is_plain, of_plain};
+use super::pages;
 use super::room::{Lent, Room};
 use tautomer_tensor::{DType, Element, Nd, Tensor, with_array};
 
@@ -45,16 +47,27 @@ impl Arena {
             };
         };
         // SAFETY: the size is not zero.
-        let start = unsafe { alloc_zeroed(layout) };
-        match NonNull::new(start) {
-            Some(start) => Arena { start, bytes },
-            None => handle_alloc_error(layout),
+        let start = unsafe { alloc(layout) };
+        let Some(start) = NonNull::new(start) else {
+            handle_alloc_error(layout);
+        };
+        // SAFETY: the bytes were just allocated, and nothing else refers to them.
+        let all = unsafe { std::slice::from_raw_parts_mut(start.as_ptr().cast::<MaybeUninit<u8>>(), bytes) };
+        if bytes >= pages::LARGE {
+            pages::advise(all);
         }
+        all.fill(MaybeUninit::new(0));
+        Arena { start, bytes }
     }
 
     /// The layout for allocating that many bytes; `None` for zero bytes, and for more than can be allocated.
     fn layout(bytes: usize) -> Option<Layout> {
-        let layout = Layout::from_size_align(bytes, ALIGN).ok()?;
+        let align = if bytes >= pages::LARGE {
+            pages::LARGE_PAGE
+        } else {
+            ALIGN
+        };
+        let layout = Layout::from_size_align(bytes, align).ok()?;
         (bytes > 0).then_some(layout)
     }
 

@@ -3,6 +3,7 @@
 use std::any::{Any, TypeId};
 use std::sync::{Mutex, PoisonError};
 
+use super::pages;
 use rustc_hash::FxHashMap;
 use tautomer_tensor::{Element, Nd, Tensor, with_array};
 
@@ -73,7 +74,7 @@ impl Buffers {
 
     /// Room for `n` elements; those in it have arbitrary values.
     pub(super) fn empty<T: Element>(&self, n: usize) -> Vec<T> {
-        self.smallest(n).unwrap_or_else(|| Vec::with_capacity(n))
+        self.smallest(n).unwrap_or_else(|| pages::room(n))
     }
 
     /// The smallest buffer that has room for `n` elements, unless most of it would be unused.

@@ -12,6 +12,7 @@ use std::any::TypeId;
 use half::{bf16, f16};
 use smallvec::{SmallVec, smallvec};
 
+use super::pages::room_from;
 use super::room::Room;
 use super::tile::{Word, fence};
 use tautomer_tensor::Element;
@@ -22,7 +23,7 @@ pub(super) fn gather<T: Clone + 'static>(view: &View<'_, T>) -> Vec<T> {
     // Smaller results get pages that the allocator has used before, and with large pages, rows at power-of-two
     // distances map to few cache sets.
     let n = view.layout().len();
-    let mut out = room(n, 32 << 20);
+    let mut out = room_from(n, 32 << 20);
     // SAFETY: the vector is empty and has room for so many elements.
     match unsafe { write(view, out.as_mut_ptr()) } {
         // SAFETY: all of them have been written.
@@ -104,29 +105,6 @@ unsafe fn words<T: 'static, W: Word>(view: &View<'_, T>, out: *mut T) {
         let source = view.elements().as_ptr().cast::<W>().add(layout.start());
         fill(source, out.cast::<W>(), &layout);
     }
-}
-
-/// Capacity for `n` elements; from `large` bytes on, in large pages if the system has them, which costs fewer page
-/// faults and TLB misses.
-pub(super) fn room<T>(n: usize, large: usize) -> Vec<T> {
-    let out: Vec<T> = Vec::with_capacity(n);
-    #[cfg(target_os = "linux")]
-    {
-        const PAGE: usize = 4096;
-        let bytes = n.saturating_mul(size_of::<T>());
-        if bytes >= large.max(PAGE) {
-            let start = out.as_ptr().addr().next_multiple_of(PAGE);
-            let whole = (out.as_ptr().addr() + bytes - start) / PAGE * PAGE;
-            // SAFETY: the pages are memory owned here; the advice does not change their contents, and it does not
-            // matter whether the system follows it.
-            unsafe {
-                libc::madvise(std::ptr::without_provenance_mut(start), whole, libc::MADV_HUGEPAGE);
-            }
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = large;
-    out
 }
 
 /// Writes the words of a merged, non-empty layout in order; `source` points at the first.

@@ -3,6 +3,8 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+#[cfg(target_arch = "x86_64")]
+use super::depthwise_rows;
 use super::finish::Finished;
 use super::image::{Geometry, copy_short};
 use super::window::Window;
@@ -24,46 +26,77 @@ pub(super) fn depthwise(
     threads: usize,
 ) {
     let (size_in, size_out) = (window.input_size(), window.output_size());
-    let filters = weights.len() / window.kernel_size().max(1);
+    let size = window.kernel_size();
+    let filters = weights.len() / size.max(1);
+    let limits = match finished.add {
+        None => (finished.low, finished.high),
+        Some(_) => (f32::NEG_INFINITY, f32::INFINITY),
+    };
+    let image = |i: usize| &x[i / multiplier * size_in..][..size_in];
+    let filter = |i: usize| &weights[i % filters * size..][..size];
+    let start = |i: usize| bias.map_or(0.0, |bias| bias[i % filters]);
+    let finish = |i: usize, out: &mut [f32]| {
+        if finished.add.is_some() {
+            finished.apply(i * size_out, out);
+        }
+    };
+    let threads = if out.len() * size < PARALLEL { 1 } else { threads };
+    #[cfg(target_arch = "x86_64")]
+    if let Some(rows) = depthwise_rows::Rows::of(window) {
+        let channel = |(): &mut (), i: usize, out: &mut [f32]| {
+            let channel = depthwise_rows::Channel {
+                image: image(i),
+                weights: filter(i),
+                start: start(i),
+                limits,
+            };
+            rows.convolve(&channel, out);
+            finish(i, out);
+        };
+        return each(out, size_out, threads, || (), channel);
+    }
     let geometry = Geometry::new(window);
     let offsets = geometry.offsets();
     let channel = |buffers: &mut Buffers, i: usize, out: &mut [f32]| {
         if buffers.channel != Some(i / multiplier) {
-            let image = &mut buffers.image[..geometry.size()];
-            geometry.write(&x[i / multiplier * size_in..][..size_in], image);
+            geometry.write(image(i), &mut buffers.image[..geometry.size()]);
             buffers.channel = Some(i / multiplier);
         }
-        let filter = i % filters;
         let sums = Sums {
             image: &buffers.image,
             offsets: &offsets,
-            weights: &weights[filter * offsets.len()..][..offsets.len()],
-            start: bias.map_or(0.0, |bias| bias[filter]),
-            limits: match finished.add {
-                None => (finished.low, finished.high),
-                Some(_) => (f32::NEG_INFINITY, f32::INFINITY),
-            },
+            weights: filter(i),
+            start: start(i),
+            limits,
         };
         rows(window, &geometry, sums, &mut buffers.line, out);
-        if finished.add.is_some() {
-            finished.apply(i * size_out, out);
-        }
+        finish(i, out);
     };
     let buffers = || Buffers {
         image: vec![0.0; geometry.size() + LANES],
         channel: None,
         line: Vec::new(),
     };
-    let work = out.len() * offsets.len();
-    if threads == 1 || work < PARALLEL {
+    each(out, size_out, threads, buffers, channel);
+}
+
+/// Computes each channel of a result, with buffers for each thread.
+fn each<B>(
+    out: &mut [f32],
+    size: usize,
+    threads: usize,
+    buffers: impl Fn() -> B + Sync + Send,
+    channel: impl Fn(&mut B, usize, &mut [f32]) + Sync + Send,
+) {
+    if threads == 1 {
         let mut buffers = buffers();
-        let channels = out.chunks_exact_mut(size_out).enumerate();
+        let channels = out.chunks_exact_mut(size).enumerate();
         channels.for_each(|(i, out)| channel(&mut buffers, i, out));
     } else {
-        let share = (out.len() / size_out).div_ceil(threads).max(1);
-        let shares = out.par_chunks_mut(share * size_out).enumerate();
+        let share = (out.len() / size).div_ceil(threads).max(1);
+        let shares = out.par_chunks_mut(share * size).enumerate();
         shares.for_each_init(buffers, |buffers, (j, out)| {
-            let channels = out.chunks_exact_mut(size_out).enumerate();
+            let channels = out.chunks_exact_mut(size).enumerate();
             channels.for_each(|(i, out)| channel(buffers, j * share + i, out));
         });
     }

@@ -383,15 +383,31 @@ impl<'a> Image<'a> {
     }
 }
 
+/// True if it is estimated to be faster to read the windows of a row of outputs in place, in vectors that its last windows
+/// may not fill, than to pack them with those of other rows, given that they are read `times` times.
+fn pays_in_place(length: usize, times: usize) -> bool {
+    // Cycles for each element of a window: of a tile of two vectors, of one, which loads more than it multiplies, and
+    // of packing a panel.
+    const WIDE: usize = 12;
+    const NARROW: usize = 7;
+    const PACKING: usize = 10;
+    let rest = match length % 32 {
+        0 => 0,
+        1..=16 => NARROW,
+        _ => WIDE,
+    };
+    let in_place = length / 32 * WIDE + rest;
+    // Both times 32, the windows of a tile.
+    in_place * 32 * times <= length * (WIDE * times + PACKING)
+}
+
 /// Windows of a panel are in at most this many rows of outputs.
 const RUNS: usize = 32;
 
 impl Right for Image<'_> {
     fn width(&self, times: usize, column: usize, most: usize) -> usize {
-        // If a row of the output fills vectors well, its windows are read in place.
         let length = self.output[2];
-        let fills = length.next_multiple_of(16) * 10 <= length * 11;
-        match fills && self.is_read_in_place(times) {
+        match self.is_read_in_place(times) && pays_in_place(length, times) {
             true => most.min(length - column % length),
             false => most,
         }

@@ -190,6 +190,15 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     if bf16.is_some() || (is_one_product && is_worth_packing(call, count * m, n, k)) {
         let micro = bf16.unwrap_or(Micro::best());
         let right = call.prepared(1, || right_panels(micro, &b, k, transposed));
+        if count * m == 1 && bf16.is_none() {
+            match bias {
+                Some(bias) => out.copy_from_slice(bias),
+                None => out.fill(0.0),
+            }
+            right.add_row(&a, &mut out, call.threads);
+            after.finished().apply(0, &mut out);
+            return done(&shape, out);
+        }
         let left = left_panels(right.micro(), &a, count * m, k);
         let start = bias.map_or(Start::Zero, Start::Columns);
         let finish = Finish::from(start).with(after.finished(), 0..out.len());

@@ -10,6 +10,9 @@
 
 use std::sync::OnceLock;
 
+#[cfg(target_arch = "x86_64")]
+use super::few;
+
 /// One tile of a result, and the panels whose product it is.
 #[derive(Clone, Copy)]
 pub(super) struct Tile {
@@ -172,6 +175,43 @@ impl Micro {
         self.lanes == 16
     }
 
+    /// The last columns of a tile that are better computed by [`Micro::run_few`]: they would fill little of a vector.
+    pub(super) fn few(&self, columns: usize) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        if self.lanes == 16 && columns % 16 <= few::COLUMNS {
+            return columns % 16;
+        }
+        let _ = columns;
+        0
+    }
+
+    /// The most tiles of so many columns that [`Micro::run_few`] computes at once.
+    pub(super) fn at_once(&self, columns: usize) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        return few::panels(columns);
+        #[cfg(not(target_arch = "x86_64"))]
+        return columns;
+    }
+
+    /// Computes tiles of a few columns, as many as [`Micro::few`] says, with the same right panel.
+    ///
+    /// # Safety
+    /// As for [`Micro::run`], but that the right panel need only have the elements of the columns. `few` has said so for
+    /// the columns, and there are at most as many tiles as `at_once` says, all of the same depth.
+    #[inline]
+    pub(super) unsafe fn run_few(&self, tiles: &[Tile]) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: upheld by the caller; these micro-kernels exist where the machine has the instructions.
+        unsafe {
+            match self.of_pairs {
+                true => few::avx512bf16(tiles),
+                false => few::avx512(tiles),
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = tiles;
+    }
+
     /// Computes a tile.
     ///
     /// # Panics
@@ -294,7 +334,7 @@ macro_rules! vectors {
 
 /// The first lanes of vectors of an instruction set.
 #[cfg(target_arch = "x86_64")]
-mod some {
+pub(super) mod some {
     use std::arch::x86_64::*;
 
     #[inline]
@@ -324,7 +364,7 @@ mod some {
     /// The products of pairs of bfloat16, added to sums.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bf16")]
-    pub(super) fn add_pairs(a: __m512, b: __m512, sums: __m512) -> __m512 {
+    pub(in super::super) fn add_pairs(a: __m512, b: __m512, sums: __m512) -> __m512 {
         // SAFETY: the types have the same size, and all bits are valid in both.
         let [a, b] = unsafe {
             [

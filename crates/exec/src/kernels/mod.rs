@@ -18,8 +18,12 @@ mod conv;
 mod conv_transpose;
 mod copy;
 mod depthwise;
+#[cfg(target_arch = "x86_64")]
+mod depthwise_rows;
 mod dot;
 mod elementwise;
+#[cfg(target_arch = "x86_64")]
+mod few;
 mod finish;
 mod image;
 mod inferred;
@@ -36,6 +40,7 @@ mod nbits;
 mod norm;
 mod operand;
 mod pad;
+mod pages;
 mod pairs;
 mod pool;
 #[cfg(target_arch = "x86_64")]
@@ -46,6 +51,7 @@ mod reduce;
 mod rescale;
 mod resize;
 mod room;
+mod row;
 mod rows;
 mod sort;
 mod tile;

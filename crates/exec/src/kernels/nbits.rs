@@ -9,11 +9,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pulp::{Arch, NullaryFnOnce};
+use smallvec::SmallVec;
 
 use super::bytes::Shared;
 use super::call::{done, or_decline};
+use super::copy::Axis;
 use super::micro::Micro;
 use super::product::{Finish, Left, Right, Start, product};
+use super::tile::Word;
 use super::{Call, Done, Kernel};
 use tautomer_tensor::DType;
 
@@ -109,19 +112,24 @@ impl NullaryFnOnce for Numbers<'_> {
 
 impl Right for Weights<'_> {
     fn pack(&self, first: usize, depth: usize, column: usize, count: usize, width: usize, out: &mut [f32]) {
-        // Four columns at a time are exchanged in vectors.
-        let mut numbers = vec![0.0; 4 * depth];
-        for at in (0..count).step_by(4) {
-            let some = 4.min(count - at);
-            for (j, row) in numbers.chunks_exact_mut(depth).take(some).enumerate() {
-                self.numbers(column + at + j, first, row);
-            }
-            let rows: [&[f32]; 4] = std::array::from_fn(|j| &numbers[j * depth..(j + 1) * depth]);
-            for (l, out) in out.chunks_mut(width).take(depth).enumerate() {
-                let four = rows.map(|row| row[l]);
-                out[at..at + some].copy_from_slice(&four[..some]);
-            }
+        let out = &mut out[..depth * width];
+        // Columns are not a power of two apart, so that they begin in different sets of a cache.
+        let distance = depth + 16;
+        let mut numbers = vec![0.0f32; count * distance];
+        for (j, row) in numbers.chunks_exact_mut(distance).enumerate() {
+            self.numbers(column + j, first, &mut row[..depth]);
         }
+        // The numbers of a column become those of a column of the panel.
+        let places: SmallVec<[isize; 32]> = (0..count).map(|j| (j * distance) as isize).collect();
+        let rows = Axis {
+            n: depth,
+            from: 1,
+            to: width as isize,
+        };
+        assert!(count <= width, "a panel has {count} columns");
+        // SAFETY: `numbers` has `depth` elements from each of the places on, and `out` has `depth` rows of `width` elements,
+        // of which `count` are written. Numbers of both types have 32 bits, all of which are valid.
+        unsafe { Word::tile(numbers.as_ptr().cast::<u32>(), out.as_mut_ptr().cast(), rows, &places) };
     }
 }
 

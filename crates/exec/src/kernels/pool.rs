@@ -9,7 +9,7 @@ use super::call::{done, or_decline};
 use super::image::copy_short;
 use super::lanes::halve;
 #[cfg(target_arch = "x86_64")]
-use super::pool_rows::{self, Along};
+use super::pool_rows::{self, Along, Lines};
 use super::reduce::{max_of, sum_of};
 use super::window::Window;
 use super::{Call, Done, Kernel};
@@ -43,7 +43,7 @@ fn max_pool(call: &Call<'_>) -> Done {
     let w = or_decline!(window(call, &shape));
     let mut out = call.result_room(shape.iter().product());
     let rows = call.once(|| Rows::of(&w));
-    slide(call, (&w, &rows), &x, &mut out, Largest, |_| {});
+    slide(call, (&w, &rows), &x, &mut out, Largest, None);
     done(&shape, out)
 }
 
@@ -56,7 +56,7 @@ fn max_pool_of_bytes<T: Element + Copy>(call: &Call<'_>, wide: fn(T) -> f32, nar
     let (mut numbers, mut largest): (Vec<f32>, Vec<f32>) = (call.room(x.len()), call.room(count));
     numbers.iter_mut().zip(&*x).for_each(|(to, &from)| *to = wide(from));
     let rows = call.once(|| Rows::of(&w));
-    slide(call, (&w, &rows), &numbers, &mut largest, Largest, |_| {});
+    slide(call, (&w, &rows), &numbers, &mut largest, Largest, None);
     let mut out = call.result_room::<T>(count);
     out.iter_mut().zip(&largest).for_each(|(to, &from)| *to = narrow(from));
     call.give(numbers);
@@ -69,16 +69,15 @@ fn average_pool(call: &Call<'_>) -> Done {
     let shape = or_decline!(call.out_shape());
     let w = or_decline!(window(call, &shape));
     let padded = call.flag("count_include_pad");
-    let made = call.once(|| (Rows::of(&w), counts(&w, padded)));
-    let (rows, [depths, heights, widths]) = &*made;
-    let divide = |channel: &mut [f32]| {
+    let made = call.once(|| {
+        let [depths, heights, widths] = counts(&w, padded);
         let lines = depths.iter().flat_map(|z| heights.iter().map(move |y| z * y));
-        for (row, line) in channel.chunks_exact_mut(w.output[2].max(1)).zip(lines) {
-            row.iter_mut().zip(widths).for_each(|(x, count)| *x /= line * count);
-        }
-    };
+        let lines: Vec<f32> = lines.collect();
+        (Rows::of(&w), lines, widths)
+    });
+    let (rows, lines, widths) = &*made;
     let mut out = call.result_room(shape.iter().product());
-    slide(call, (&w, rows), &x, &mut out, Sum, divide);
+    slide(call, (&w, rows), &x, &mut out, Sum, Some((lines, widths)));
     done(&shape, out)
 }
 
@@ -105,8 +104,8 @@ trait Fold: Copy {
     /// The result for no elements.
     const EMPTY: f32;
 
-    /// True for the largest element, which some windows have a function of their own for.
-    const IS_LARGEST: bool = false;
+    /// True for sums, and false for the largest element.
+    const IS_SUM: bool;
 
     fn of<S: Simd>(self, simd: S, all: S::f32s, x: S::f32s) -> S::f32s;
 }
@@ -117,7 +116,7 @@ struct Largest;
 
 impl Fold for Largest {
     const EMPTY: f32 = f32::NEG_INFINITY;
-    const IS_LARGEST: bool = true;
+    const IS_SUM: bool = false;
 
     #[inline(always)]
     fn of<S: Simd>(self, simd: S, all: S::f32s, x: S::f32s) -> S::f32s {
@@ -132,6 +131,7 @@ struct Sum;
 
 impl Fold for Sum {
     const EMPTY: f32 = 0.0;
+    const IS_SUM: bool = true;
 
     #[inline(always)]
     fn of<S: Simd>(self, simd: S, all: S::f32s, x: S::f32s) -> S::f32s {
@@ -139,17 +139,21 @@ impl Fold for Sum {
     }
 }
 
-/// Folds the elements that each window covers into its element of `out`, and finishes each channel.
+/// Folds the elements that each window covers into its element of `out`, and divides it by the product of a number for
+/// each row and one for each column.
 fn slide<F: Fold>(
     call: &Call<'_>,
     (w, rows): (&Window, &Rows),
     x: &[f32],
     out: &mut [f32],
     fold: F,
-    finish: impl Fn(&mut [f32]),
+    divisors: Option<(&[f32], &[f32])>,
 ) {
     let (size_in, size_out) = (w.input_size(), w.output_size());
-    if size_out == 0 || (F::IS_LARGEST && largest(w, rows, x, out)) {
+    if size_out == 0 {
+        return;
+    }
+    if in_registers::<F>(w, rows, x, out, divisors) {
         return;
     }
     // What the rows of windows are folded into, with padding; these lines, grouped by remainders modulo the stride; and
@@ -172,31 +176,58 @@ fn slide<F: Fold>(
             length,
             lines,
         });
-        finish(out);
+        if let Some((lines, widths)) = divisors {
+            for (row, line) in out.chunks_exact_mut(w.output[2]).zip(lines) {
+                row.iter_mut().zip(widths).for_each(|(x, count)| *x /= line * count);
+            }
+        }
     }
     lines.into_iter().for_each(|line| call.give(line));
 }
 
-/// The largest elements of windows row by row, if there is a function for them.
-fn largest(w: &Window, rows: &Rows, x: &[f32], out: &mut [f32]) -> bool {
+/// Folds windows in registers, if there is a function for them.
+fn in_registers<F: Fold>(
+    w: &Window,
+    rows: &Rows,
+    x: &[f32],
+    out: &mut [f32],
+    divisors: Option<(&[f32], &[f32])>,
+) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if w.dilation[2] == 1 {
+    if w.dilation[2] == 1 && w.input_size() > 0 {
+        let fold = match F::IS_SUM {
+            true => pool_rows::fold::<true>,
+            false => pool_rows::fold::<false>,
+        };
         let along = Along {
             width: w.input[2],
             pad: w.pad[2],
             kernel: w.kernel[2],
             stride: w.stride[2],
         };
-        let channels = x
+        if divisors.is_none() && w.is_one_row() {
+            let along = Along {
+                width: x.len(),
+                ..along
+            };
+            let lines = Lines {
+                starts: &[0],
+                ranges: std::slice::from_ref(&(0..1)),
+                divisors,
+            };
+            return fold(along, x, lines, out);
+        }
+        let lines = Lines {
+            starts: &rows.starts,
+            ranges: &rows.ranges,
+            divisors,
+        };
+        let mut channels = x
             .chunks_exact(w.input_size())
             .zip(out.chunks_exact_mut(w.output_size()));
-        return channels
-            .flat_map(|(channel, out)| {
-                let lines = rows.ranges.iter().zip(out.chunks_exact_mut(w.output[2]));
-                lines.map(move |(range, line)| pool_rows::largest(along, channel, &rows.starts[range.clone()], line))
-            })
-            .all(|is_done| is_done);
+        return channels.all(|(channel, out)| fold(along, channel, lines, out));
     }
+    let _ = (w, rows, x, out, divisors);
     false
 }
 
@@ -387,6 +418,13 @@ mod tests {
             (&[1, 2, 67, 65], &[3, 3], &[2, 2], &[1, 1], &[1, 1, 1, 1]),
             (&[1, 2, 5, 100], &[2, 3], &[1, 1], &[1, 2], &[0, 2, 1, 2]),
             (&[1, 3, 7, 7], &[7, 7], &[7, 7], &[1, 1], &[0, 0, 0, 0]),
+            (&[2, 2, 3, 257], &[1, 4], &[1, 4], &[1, 1], &[0, 0, 0, 0]),
+            (&[1, 3, 9, 70], &[4, 4], &[4, 4], &[1, 1], &[2, 3, 1, 2]),
+            (&[1, 2, 11, 33], &[5, 1], &[2, 1], &[1, 1], &[2, 0, 2, 0]),
+            (&[2, 3, 5, 36], &[1, 4], &[1, 4], &[1, 1], &[0, 0, 0, 0]),
+            (&[2, 3, 5, 14], &[1, 2], &[1, 2], &[1, 1], &[0, 0, 0, 0]),
+            (&[2, 3, 35], &[1], &[1], &[1], &[0, 0]),
+            (&[1, 2, 0], &[2], &[1], &[1], &[1, 1]),
         ];
         for (i, &(x, kernel, strides, dilations, pads)) in rows.iter().enumerate() {
             for ceil in [0, 1] {
@@ -423,7 +461,13 @@ mod tests {
         let case = |op| Case::new(op, std::slice::from_ref(&special)).ints("kernel_shape", &[2, 2]);
         case("max_pool").check();
         case("average_pool").ints("pads", &[1, 0, 0, 1]).check();
-        for (kernel, strides) in [([3, 3], [2, 2]), ([3, 1], [1, 1]), ([1, 3], [1, 3]), ([4, 3], [1, 1])] {
+        for (kernel, strides) in [
+            ([3, 3], [2, 2]),
+            ([3, 1], [1, 1]),
+            ([1, 3], [1, 3]),
+            ([4, 3], [1, 1]),
+            ([2, 4], [1, 4]),
+        ] {
             let case = |op| case(op).ints("kernel_shape", &kernel).ints("strides", &strides);
             case("max_pool").check();
             case("average_pool").check();

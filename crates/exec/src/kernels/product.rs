@@ -12,9 +12,14 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 
+use rayon::prelude::*;
+use smallvec::SmallVec;
+
 use super::finish::Finished;
 use super::lanes::interleave_four;
 use super::micro::{Micro, Tile};
+use super::pages::{room, zeros};
+use super::row::{add_row, can_add_row};
 
 /// The elements of the inner dimension that one pass covers.
 const DEPTH: usize = 256;
@@ -52,7 +57,7 @@ impl Left {
             rows,
             inner,
             micro,
-            elements: vec![0.0; rows * inner],
+            elements: zeros(rows * inner),
         };
         let mut elements = std::mem::take(&mut left.elements);
         let mut at = 0;
@@ -76,9 +81,9 @@ impl Left {
             rows,
             inner,
             micro,
-            elements: Vec::with_capacity(rows * inner),
+            elements: Vec::new(),
         };
-        let mut elements = Vec::with_capacity(rows * inner);
+        let mut elements = room(rows * inner);
         for first in (0..inner).step_by(DEPTH) {
             let columns = &matrix[first * rows..(first + DEPTH).min(inner) * rows];
             for panel in 0..left.panels() {
@@ -221,7 +226,7 @@ impl Panels {
     pub(super) fn of(micro: Micro, matrix: &[f32], inner: usize, transposed: bool) -> Panels {
         let columns = matrix.len() / inner.max(1);
         let panels = columns.div_ceil(micro.columns);
-        let mut elements = vec![0.0; panels * micro.columns * inner];
+        let mut elements = zeros(panels * micro.columns * inner);
         let mut at = 0;
         for first in (0..inner).step_by(DEPTH) {
             let depth = DEPTH.min(inner - first);
@@ -248,6 +253,39 @@ impl Panels {
             columns,
             micro,
             elements,
+        }
+    }
+}
+
+impl Panels {
+    /// Adds the product of a row with this matrix to `out`. Sums have the order of those of [`product`].
+    ///
+    /// # Panics
+    /// If the row or `out` has another length than the matrix.
+    pub(super) fn add_row(&self, row: &[f32], out: &mut [f32], threads: usize) {
+        assert_eq!(out.len(), self.columns, "the result has another size");
+        let width = self.columns.next_multiple_of(self.micro.columns);
+        assert_eq!(self.elements.len(), width * row.len(), "the row has another length");
+        if self.micro.of_pairs || !can_add_row(self.micro.columns) {
+            let left = Left::of_rows(self.micro, row, 1);
+            return product(&left, self, self.columns, out, Finish::from(Start::Result), threads);
+        }
+        let part = |first: usize, out: &mut [f32]| {
+            let mut at = 0;
+            for row in row.chunks(DEPTH) {
+                let panels = &self.elements[at + first * row.len()..];
+                add_row(row, panels, self.micro.columns, out);
+                at += width * row.len();
+            }
+        };
+        let worth = row.len().saturating_mul(out.len()) / PARALLEL;
+        match threads.min(worth) {
+            0 | 1 => part(0, out),
+            threads => {
+                let share = (width / self.micro.columns).div_ceil(threads) * self.micro.columns;
+                let shares = out.par_chunks_mut(share).enumerate();
+                shares.for_each(|(i, out)| part(i * share, out));
+            }
         }
     }
 }
@@ -454,16 +492,46 @@ impl<R: Right> Task<'_, R> {
             for panel in 0..panels {
                 let rows = self.left.panel(panel);
                 for (j, (columns, right)) in rights[..n].iter().enumerate() {
-                    let mut right = *right;
-                    if right.elements.is_empty() {
-                        right.elements = &packed[j * size..][..size];
+                    let few = self.left.micro.few(columns.len());
+                    let columns = columns.start..columns.end - few;
+                    if columns.is_empty() {
+                        continue;
                     }
-                    let tile = self.tile(pass, rows.clone(), depth, right, columns.clone());
+                    let right = right.or(|| &packed[j * size..][..size]);
+                    let tile = self.tile(pass, rows.clone(), depth, right, columns);
                     // SAFETY: the panels have `depth` times `rows` and `columns` elements by the slices above and in
                     // `tile`, or by `Placed::new` and the assertion, and the tile is inside the result.
                     unsafe { self.left.micro.run(&tile) };
                 }
             }
+            for (j, (columns, right)) in rights[..n].iter().enumerate() {
+                let few = self.left.micro.few(columns.len());
+                if few > 0 {
+                    let right = right.or(|| &packed[j * size..][..size]);
+                    // SAFETY: as above.
+                    unsafe { self.few(pass, depth, right, columns.clone(), few) };
+                }
+            }
+        }
+    }
+
+    /// Adds one pass over the inner dimension to the last `few` of the columns of a panel.
+    ///
+    /// # Safety
+    /// Same as for [`Task::run`], and the panel has these columns.
+    unsafe fn few(&self, pass: usize, depth: usize, right: Panel<'_>, columns: Range<usize>, few: usize) {
+        let last = columns.end - few..columns.end;
+        let panels = self.left.panels();
+        let at_once = self.left.micro.at_once(few);
+        for first in (0..panels).step_by(at_once) {
+            let mut tiles: SmallVec<[Tile; 4]> = SmallVec::new();
+            for panel in first..panels.min(first + at_once) {
+                let mut tile = self.tile(pass, self.left.panel(panel), depth, right, last.clone());
+                tile.right = tile.right.wrapping_add(columns.len() - few);
+                tiles.push(tile);
+            }
+            // SAFETY: by the caller; `few` is what the micro-kernel says.
+            unsafe { self.left.micro.run_few(&tiles) };
         }
     }
 
@@ -508,6 +576,19 @@ struct Panel<'a> {
     elements: &'a [f32],
     /// The offsets of its rows, unless they are contiguous.
     places: Option<&'a [usize]>,
+}
+
+impl<'a> Panel<'a> {
+    /// This panel, or one that has been packed.
+    fn or(self, packed: impl FnOnce() -> &'a [f32]) -> Panel<'a> {
+        match self.elements.is_empty() {
+            true => Panel {
+                elements: packed(),
+                places: None,
+            },
+            false => self,
+        }
+    }
 }
 
 #[cfg(test)]

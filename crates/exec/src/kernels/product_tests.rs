@@ -29,6 +29,11 @@ fn every_micro_kernel_computes_the_product() {
             (2 * rows, 700, 9),
             (2, 40 * columns + 1, 3),
             (rows, columns + 2, 0),
+            (4 * rows + 1, 2 * columns + 1, DEPTH + 3),
+            (5 * rows, columns + 2, 40),
+            (3 * rows - 1, columns + 3, 2 * DEPTH + 1),
+            (2 * rows + 2, columns / 2 + 4, 33),
+            (7, 4, 19),
         ] {
             let (a, b) = (numbers(m * k, 7), numbers(k * n, 5));
             let bias = numbers(m, 11);

@@ -30,24 +30,129 @@ fn gru(call: &Call<'_>) -> Done {
     run(call, 3, &["Sigmoid", "Tanh"])
 }
 
-/// A function of every element, compiled for each instruction set.
-struct InPlace<'a, F> {
-    x: &'a mut [f32],
-    f: F,
+/// A part of a step for one element of the batch. Its function has to be inlined: on its own, it would be compiled once,
+/// for the least instructions.
+trait Part {
+    fn compute(self);
 }
 
-impl<F: Fn(f32) -> f32> NullaryFnOnce for InPlace<'_, F> {
+/// The parts of all elements of the batch, compiled for each instruction set.
+struct Parts<I>(I);
+
+impl<I: Iterator<Item: Part>> NullaryFnOnce for Parts<I> {
     type Output = ();
     #[inline(always)]
     fn call(self) {
-        for x in self.x {
-            *x = (self.f)(*x);
+        for part in self.0 {
+            part.compute();
         }
     }
 }
 
-fn map(x: &mut [f32], f: impl Fn(f32) -> f32) {
-    Arch::new().dispatch(InPlace { x, f });
+fn compute(parts: impl Iterator<Item: Part>) {
+    Arch::new().dispatch(Parts(parts));
+}
+
+/// Computes the new state of cells and what they show.
+struct Cells<'a> {
+    /// The products of the gates.
+    gates: &'a [f32],
+    c: &'a mut [f32],
+    next: &'a mut [f32],
+}
+
+impl Part for Cells<'_> {
+    #[inline(always)]
+    fn compute(self) {
+        let Cells { gates, c, next } = self;
+        let n = next.len();
+        let (enter, rest) = gates.split_at(n);
+        let (out, rest) = rest.split_at(n);
+        let (forget, new) = rest.split_at(n);
+        let (forget, new, c) = (&forget[..n], &new[..n], &mut c[..n]);
+        for i in 0..n {
+            c[i] = sigmoid(forget[i]) * c[i] + sigmoid(enter[i]) * tanh(new[i]);
+            next[i] = tanh(c[i]) * sigmoid(out[i]);
+        }
+    }
+}
+
+/// Computes the next state of gated units whose reset is of the product with the state.
+struct Linear<'a> {
+    /// The products of the gates with the inputs.
+    gates: &'a [f32],
+    /// And with the state.
+    state: &'a [f32],
+    h: &'a [f32],
+    next: &'a mut [f32],
+}
+
+impl Part for Linear<'_> {
+    #[inline(always)]
+    fn compute(self) {
+        let Linear { gates, state, h, next } = self;
+        let n = next.len();
+        let (update, rest) = gates.split_at(n);
+        let (reset, new) = rest.split_at(n);
+        let (more_update, rest) = state.split_at(n);
+        let (more_reset, more_new) = rest.split_at(n);
+        let (reset, new, h) = (&reset[..n], &new[..n], &h[..n]);
+        let (more_reset, more_new) = (&more_reset[..n], &more_new[..n]);
+        for i in 0..n {
+            let reset = sigmoid(reset[i] + more_reset[i]);
+            let new = tanh(new[i] + reset * more_new[i]);
+            let update = sigmoid(update[i] + more_update[i]);
+            next[i] = (1.0 - update) * new + update * h[i];
+        }
+    }
+}
+
+/// Computes update gates in place, and the state after the reset.
+struct Reset<'a> {
+    /// The products of the gates with the inputs.
+    gates: &'a mut [f32],
+    /// Those of the first two with the state.
+    state: &'a [f32],
+    h: &'a [f32],
+    kept: &'a mut [f32],
+}
+
+impl Part for Reset<'_> {
+    #[inline(always)]
+    fn compute(self) {
+        let Reset { gates, state, h, kept } = self;
+        let n = kept.len();
+        let (update, rest) = gates.split_at_mut(n);
+        let (more_update, more_reset) = state.split_at(n);
+        let (reset, more_reset, h) = (&rest[..n], &more_reset[..n], &h[..n]);
+        for i in 0..n {
+            update[i] = sigmoid(update[i] + more_update[i]);
+            kept[i] = sigmoid(reset[i] + more_reset[i]) * h[i];
+        }
+    }
+}
+
+/// Computes the next state.
+struct Update<'a> {
+    /// The update gates, and in the last third the products of the last gate with the inputs.
+    gates: &'a [f32],
+    /// The products of the last gate with the state after the reset.
+    state: &'a [f32],
+    h: &'a [f32],
+    next: &'a mut [f32],
+}
+
+impl Part for Update<'_> {
+    #[inline(always)]
+    fn compute(self) {
+        let Update { gates, state, h, next } = self;
+        let n = next.len();
+        let (update, new) = (&gates[..n], &gates[2 * n..][..n]);
+        let (state, h) = (&state[..n], &h[..n]);
+        for i in 0..n {
+            next[i] = (1.0 - update[i]) * tanh(new[i] + state[i]) + update[i] * h[i];
+        }
+    }
 }
 
 /// The weights of a direction: a row of `inner` numbers for each column of the product.
@@ -63,6 +168,9 @@ impl Weights<'_> {
         let columns = self.rows.len() / self.inner.max(1);
         let rows = out.len() / columns.max(1);
         if let Some(packed) = self.packed {
+            if rows == 1 {
+                return packed.add_row(x, out, threads);
+            }
             let left = Left::of_rows(packed.micro(), x, rows);
             return product(&left, packed, columns, out, Finish::from(Start::Result), threads);
         }
@@ -132,23 +240,10 @@ impl Layer<'_> {
         let (n, width) = (self.hidden, self.gates * self.hidden);
         if self.gates == 4 {
             self.add_state(&self.state[0], h, gates);
-            for ((row, c), next) in gates.chunks_mut(width).zip(c.chunks_mut(n)).zip(next.chunks_mut(n)) {
-                let (three, new) = row.split_at_mut(3 * n);
-                map(three, sigmoid);
-                map(new, tanh);
-                let (enter, rest) = three.split_at(n);
-                let (out, forget) = rest.split_at(n);
-                for i in 0..n {
-                    c[i] = forget[i] * c[i] + enter[i] * new[i];
-                }
-                next.copy_from_slice(c);
-                map(next, tanh);
-                for (h, o) in next.iter_mut().zip(out) {
-                    *h *= o;
-                }
-            }
-            return;
+            let cells = gates.chunks(width).zip(c.chunks_mut(n)).zip(next.chunks_mut(n));
+            return compute(cells.map(|((gates, c), next)| Cells { gates, c, next }));
         }
+        let states = h.chunks(n).zip(next.chunks_mut(n));
         if self.linear {
             // One product for all gates; the last one is kept apart until it is reset.
             for row in scratch.chunks_mut(width) {
@@ -156,38 +251,19 @@ impl Layer<'_> {
                 row[2 * n..].copy_from_slice(self.inner);
             }
             self.add_state(&self.state[0], h, scratch);
-            for (row, state) in gates.chunks_mut(width).zip(scratch.chunks(width)) {
-                row[..2 * n].iter_mut().zip(state).for_each(|(x, more)| *x += more);
-                map(&mut row[..2 * n], sigmoid);
-                for i in 0..n {
-                    row[2 * n + i] += row[n + i] * state[2 * n + i];
-                }
-            }
-        } else {
-            let (two, last) = scratch.split_at_mut(2 * h.len());
-            two.fill(0.0);
-            self.add_state(&self.state[0], h, two);
-            for (row, two) in gates.chunks_mut(width).zip(two.chunks(2 * n)) {
-                row[..2 * n].iter_mut().zip(two).for_each(|(x, more)| *x += more);
-                map(&mut row[..2 * n], sigmoid);
-            }
-            for ((kept, row), h) in next.chunks_mut(n).zip(gates.chunks(width)).zip(h.chunks(n)) {
-                for i in 0..n {
-                    kept[i] = row[n + i] * h[i];
-                }
-            }
-            last.fill(0.0);
-            self.add_state(&self.state[1], next, last);
-            for (row, last) in gates.chunks_mut(width).zip(last.chunks(n)) {
-                row[2 * n..].iter_mut().zip(last).for_each(|(x, more)| *x += more);
-            }
+            let units = gates.chunks(width).zip(scratch.chunks(width)).zip(states);
+            return compute(units.map(|((gates, state), (h, next))| Linear { gates, state, h, next }));
         }
-        for ((row, h), next) in gates.chunks_mut(width).zip(h.chunks(n)).zip(next.chunks_mut(n)) {
-            map(&mut row[2 * n..], tanh);
-            for i in 0..n {
-                next[i] = (1.0 - row[i]) * row[2 * n + i] + row[i] * h[i];
-            }
-        }
+        let (two, last) = scratch.split_at_mut(2 * h.len());
+        two.fill(0.0);
+        self.add_state(&self.state[0], h, two);
+        let units = gates.chunks_mut(width).zip(two.chunks(2 * n)).zip(states);
+        compute(units.map(|((gates, state), (h, kept))| Reset { gates, state, h, kept }));
+        last.fill(0.0);
+        self.add_state(&self.state[1], next, last);
+        let states = h.chunks(n).zip(next.chunks_mut(n));
+        let units = gates.chunks(width).zip(last.chunks(n)).zip(states);
+        compute(units.map(|((gates, state), (h, next))| Update { gates, state, h, next }));
     }
 }
 

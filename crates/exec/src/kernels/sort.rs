@@ -3,7 +3,8 @@
 use half::{bf16, f16};
 
 use super::call::{contiguous, or_decline, value};
-use super::copy::{gather, room};
+use super::copy::gather;
+use super::pages::room_from;
 use super::{Call, Done, Kernel, Results};
 use tautomer_tensor::strided::View;
 use tautomer_tensor::{Element, Tensor};
@@ -293,7 +294,7 @@ struct Distinct<T> {
 /// `n` placeholder elements, to be overwritten.
 fn filled<T: Clone + Default>(n: usize) -> Vec<T> {
     const LARGE: usize = 2 << 20;
-    let mut out = room(n, LARGE);
+    let mut out = room_from(n, LARGE);
     out.resize(n, T::default());
     out
 }

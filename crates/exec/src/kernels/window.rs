@@ -49,6 +49,19 @@ impl Window {
         })
     }
 
+    /// True if the windows of all rows of all channels are those of one long row: each covers elements of one row, all
+    /// rows begin with a window, and the last one ends before the next row.
+    pub(super) fn is_one_row(&self) -> bool {
+        let is_slid = |axis: usize| self.kernel[axis] > 1 || self.stride[axis] > 1 || self.pad[axis] > 0;
+        let covered = (self.kernel[2] - 1) * self.dilation[2] + 1;
+        !is_slid(0)
+            && !is_slid(1)
+            && self.input[..2] == self.output[..2]
+            && self.pad[2] == 0
+            && covered <= self.stride[2]
+            && self.input[2] == self.output[2] * self.stride[2]
+    }
+
     /// The same windows over fewer axes: an axis along which nothing slides is joined with the one before it, so that
     /// neighbouring windows are as long a run of elements as possible.
     pub(super) fn joined(mut self) -> Window {
