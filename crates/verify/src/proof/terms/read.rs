@@ -28,6 +28,9 @@ pub(super) struct Bound {
 /// The outputs of a side.
 type Outputs = Vec<Rc<Term>>;
 
+/// A call of the pattern: the operator, its operands and its attributes.
+type Matched = (&'static OpDef, Vec<Rc<Term>>, Vec<Rc<Term>>);
+
 /// Reads both sides of a rule.
 pub(super) struct Reader<'a> {
     pub(super) rule: &'a Rule,
@@ -37,7 +40,7 @@ pub(super) struct Reader<'a> {
     /// Attributes that are not left out, in the branch of this expression.
     pub(super) given_here: Vec<Rc<Term>>,
     /// The calls of composite operators in the pattern, with their operands and attributes.
-    matched: Vec<(&'static OpDef, Vec<Rc<Term>>, Vec<Rc<Term>>)>,
+    matched: Vec<Matched>,
     /// The attributes that the source binds, by name, or by rest and attribute.
     pub(super) bound: Vec<Bound>,
     pub(super) depth: usize,
