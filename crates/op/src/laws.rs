@@ -85,6 +85,36 @@ impl OpDef {
         (is(normal::quantize) || is(normal::dequantize)) && name == "output_dtype"
     }
 
+    /// The operand whose element type an attribute has in the normal form, if the attribute is left out and the operand
+    /// is given.
+    pub fn type_filled_from(&self, name: &str) -> Option<usize> {
+        let is = |normal: Canonical| self.canonical.is_some_and(|own| std::ptr::fn_addr_eq(own, normal));
+        match name {
+            "output_dtype" if is(normal::quantize) => Some(2),
+            "output_dtype" if is(normal::dequantize) => Some(1),
+            _ => None,
+        }
+    }
+
+    /// True if, in the normal form, an attribute is the element type of this operand whenever that is given, written or
+    /// not.
+    pub fn type_equal_to(&self, name: &str) -> Option<usize> {
+        let is = |normal: Canonical| self.canonical.is_some_and(|own| std::ptr::fn_addr_eq(own, normal));
+        (is(normal::quantize) && name == "output_dtype").then_some(2)
+    }
+
+    /// The operands that the normal form of the attributes of a convolution depends on: an image and its weights.
+    pub fn normal_form_depends_on(&self) -> Option<[usize; 2]> {
+        let is = |normal: Canonical| self.canonical.is_some_and(|own| std::ptr::fn_addr_eq(own, normal));
+        if is(normal::quantized_conv) {
+            Some([0, 3])
+        } else if is(normal::integer_conv) || is(normal::conv) {
+            Some([0, 1])
+        } else {
+            None
+        }
+    }
+
     /// True if the attributes of both operators have the same normal form.
     pub fn has_normal_form_of(&self, other: &OpDef) -> bool {
         matches!((self.canonical, other.canonical), (Some(own), Some(other)) if std::ptr::fn_addr_eq(own, other))

@@ -19,6 +19,9 @@ const LOADING: [usize; 2] = [100, 4000];
 /// Instances that the loader's search makes.
 const LOADED: usize = 6;
 
+/// The number of combinations of alternatives up to which each of them gets an instance.
+const COMBINED: usize = 40;
+
 /// The initial instances of a search, made as they are asked for: the first ones may refute the rule.
 pub(crate) struct Seeds<'a> {
     rule: &'a Arc<Rule>,
@@ -126,7 +129,12 @@ impl<'a> Seeds<'a> {
                 if attempts == REACHING[0] {
                     self.stage = Stage::Loader(LOADED, LOADING[1]);
                 } else {
-                    let alternatives = sketch::alternatives(self.rule);
+                    let mut alternatives = sketch::alternatives(self.rule);
+                    if let Some(combined) = sketch::combined_alternatives(self.rule, COMBINED)
+                        && !alternatives.is_empty()
+                    {
+                        alternatives = combined;
+                    }
                     let each = (REACHING[1] / alternatives.len().max(1)).max(200);
                     self.stage = Stage::Alternatives(alternatives.into(), each);
                 }

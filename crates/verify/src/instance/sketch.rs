@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::combine::combinations;
 use super::mutate::RuleNumbers;
 use super::random::Random;
 use super::recipe::{Recipe, Step};
@@ -103,22 +104,38 @@ pub(crate) fn alternatives(rule: &Rule) -> Vec<Arc<Rule>> {
     for (at, node) in rule.source.nodes() {
         let PatternNode::AnyOf(items) = node else { continue };
         for &item in items {
-            let mut source = Pattern::default();
-            source.families.clone_from(&rule.source.families);
-            source.outputs.clone_from(&rule.source.outputs);
-            source.named.clone_from(&rule.source.named);
-            for (id, node) in rule.source.nodes() {
-                let node = if id == at {
-                    PatternNode::AnyOf(vec![item])
-                } else {
-                    node.clone()
-                };
-                source.push(node, rule.source.within(id));
-            }
-            out.push(Arc::new(Rule { source, ..rule.clone() }));
+            out.push(restricted(rule, &|id| (id == at).then_some(item)));
         }
     }
     out
+}
+
+/// The rule restricted to each combination of its alternatives; `None` if there are more than `most`.
+pub(crate) fn combined_alternatives(rule: &Rule, most: usize) -> Option<Vec<Arc<Rule>>> {
+    let choices = combinations(&rule.source).filter(|all| all.len() <= most)?;
+    let with = |choice: Vec<Option<usize>>| {
+        restricted(rule, &|id| match rule.source.node(id) {
+            PatternNode::AnyOf(items) => choice[id.0 as usize].map(|i| items[i]),
+            _ => None,
+        })
+    };
+    Some(choices.into_iter().map(with).collect())
+}
+
+/// The rule with one alternative at the vertices that have been chosen for.
+fn restricted(rule: &Rule, chosen: &dyn Fn(PatternId) -> Option<PatternId>) -> Arc<Rule> {
+    let mut source = Pattern::default();
+    source.families.clone_from(&rule.source.families);
+    source.outputs.clone_from(&rule.source.outputs);
+    source.named.clone_from(&rule.source.named);
+    for (id, node) in rule.source.nodes() {
+        let node = match chosen(id) {
+            Some(item) => PatternNode::AnyOf(vec![item]),
+            None => node.clone(),
+        };
+        source.push(node, rule.source.within(id));
+    }
+    Arc::new(Rule { source, ..rule.clone() })
 }
 
 struct Sketch<'a> {

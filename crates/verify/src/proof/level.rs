@@ -12,6 +12,7 @@ use super::ranks::{self, Ranks};
 use super::scope::{Found, Level, Ordered, Prepared, Scope};
 use super::{Coverage, EFFORT, Task};
 use crate::instance::recipe::{Recipe, Step};
+use tautomer_op::AttrValue;
 use tautomer_rewrite::Trial;
 use tautomer_rule::Class;
 
@@ -20,6 +21,9 @@ const ORDERED: usize = 20_000;
 
 /// Limit on the combinations of booleans and words that are proved for one form.
 const WORDS: usize = 64;
+
+/// Limit on the cases of a form with few axes that stands for one with more.
+const FEWER: usize = 4000;
 
 /// The number of forms whose booleans and words are varied.
 const VARIED: usize = 2;
@@ -155,7 +159,7 @@ impl AtLevel<'_> {
         };
         let mut proved = forms.clone();
         proved.retain(|p| !left_out.contains(&p.recipe));
-        let refused = self.refused(&given, &covered, &proved)?;
+        let refused = self.refused(&given, &covered, &proved, axes_alone)?;
         let limited = left_out.len() + refused;
         coverage.few = self.lenient && limited > coverage.forms;
         let mut forms = proved;
@@ -291,6 +295,35 @@ impl AtLevel<'_> {
             && (self.ordered.is_none() || forms.iter().all(|prepared| is_proved(prepared, true)))
     }
 
+    /// True if a form that treats each axis alone is proved with at most two axes for each operand: a proof for two axes
+    /// holds for more.
+    fn holds_with_fewer_axes(&self, prepared: &Prepared) -> bool {
+        let mut recipe = prepared.recipe.clone();
+        for step in &mut recipe.steps {
+            match step {
+                Step::Leaf { shape, .. } | Step::Fill { shape, .. } => _ = shape.drain(..shape.len().saturating_sub(2)),
+                Step::Call { attrs, .. } if attrs.iter().flatten().any(|attr| matches!(attr, AttrValue::Ints(_))) => {
+                    return false;
+                }
+                _ => {}
+            }
+        }
+        let form = Prepared {
+            recipe,
+            ..prepared.clone()
+        }
+        .form();
+        let given = Given {
+            cases: FEWER,
+            ..self.given(EFFORT, false)
+        };
+        !has_sized_constants(form.key())
+            && form.axes_alone()
+            && self
+                .prove_form(&Named::of(self.scope, prepared), &form, &given)
+                .is_ok_and(|proved| proved.cases > 0 && proved.axes_alone)
+    }
+
     /// Repeats the proof with other tokens for the numbers of attributes: a proof that depends on their values fails.
     pub(super) fn again_with_other_numbers(
         &self,
@@ -332,6 +365,7 @@ impl AtLevel<'_> {
         given: &Given,
         covered: &FxHashSet<Recipe>,
         forms: &[Prepared],
+        axes_alone: bool,
     ) -> Result<usize, String> {
         let mut limited = 0;
         let named: FxHashSet<&str> = forms.iter().flat_map(|p| operator_names(&p.recipe)).collect();
@@ -368,7 +402,10 @@ impl AtLevel<'_> {
                 match self.prove_form(&named, &form, given) {
                     Ok(_) => {}
                     Err(unproved) if unproved.limit || self.lenient && unproved.open => {
-                        limited += usize::from(!covered.contains(&ranks::spatial::structure(&prepared.recipe)));
+                        // With fewer axes, which stand for these, there are fewer cases.
+                        let stands = || axes_alone && self.holds_with_fewer_axes(&prepared);
+                        let is_covered = covered.contains(&ranks::spatial::structure(&prepared.recipe));
+                        limited += usize::from(!is_covered && !stands());
                     }
                     Err(Unproved { why, .. }) => {
                         return Err(format!(

@@ -28,13 +28,13 @@ use super::{Coverage, EFFORT};
 use crate::instance::recipe::{Recipe, Step};
 
 use tautomer_graph::VertexId;
-use tautomer_op::{AttrKind, AttrValue, AxesRule, Default as Preset, OpTraits};
+use tautomer_op::{AttrKind, AttrValue, AxesRule, Default as Preset, OpDef, OpTraits};
 use tautomer_rewrite::Trial;
 use tautomer_rule::{AttrPattern, PatternId, PatternNode, Rule};
 use tautomer_tensor::{DType, Dim};
 
 /// Limit on the combinations of ranks and axes that are considered for one skeleton.
-const COMBINATIONS: usize = 6000;
+const COMBINATIONS: usize = 7000;
 
 /// Limit on the combinations of booleans and words of one form.
 const WORDS: usize = 16;
@@ -120,21 +120,22 @@ pub(super) fn prove(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverag
 fn prove_branch(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverage: &mut Coverage) -> Option<Ranks> {
     let rule = at.scope.rule();
     // A declaration may ask for any ranks, which is not looked for here.
-    if rule.source.operators().iter().any(|def| def.declared.is_some()) {
+    if rule
+        .source
+        .nodes()
+        .any(|(_, node)| callees(rule, node).any(|def| def.declared.is_some()))
+    {
         return None;
     }
     let text = Text::of(rule)?;
     let skeletons = skeletons(at.scope, forms)?;
     // Below this rank, operators may ask for a rank.
-    let products = rule.source.nodes().filter(|(_, n)| is_product(n)).count();
+    let is_product = |node| callees(rule, node).any(|def| def.axes_rule() == AxesRule::Matrices);
+    let products = rule.source.nodes().filter(|(_, node)| is_product(node)).count();
     let floor = text.largest.max(if products > 0 { 2 + products.min(2) } else { 2 });
     // Operators whose rows say how axes belong together ask for no rank above two.
-    let known = rule.source.nodes().all(|(_, node)| match node {
-        PatternNode::Call { def, .. } => {
-            def.traits.contains(OpTraits::ELEMENTWISE) || def.axes_rule() != AxesRule::Unstated
-        }
-        _ => true,
-    });
+    let is_known = |def: &OpDef| def.traits.contains(OpTraits::ELEMENTWISE) || def.axes_rule() != AxesRule::Unstated;
+    let known = rule.source.nodes().all(|(_, node)| callees(rule, node).all(is_known));
     let floor = floor.max(text.kinds().unwrap_or(0));
     let floor = if known { floor } else { floor.max(MOST) };
     let before = coverage.forms;
@@ -207,8 +208,18 @@ fn prove_one(
     true
 }
 
-fn is_product(node: &PatternNode) -> bool {
-    matches!(node, PatternNode::Call { def, .. } if def.axes_rule() == AxesRule::Matrices)
+/// The operators that a vertex of the pattern may call.
+fn callees<'a>(rule: &'a Rule, node: &'a PatternNode) -> impl Iterator<Item = &'static OpDef> + 'a {
+    let (own, choices) = match node {
+        PatternNode::Call { def, .. } => (Some(*def), None),
+        PatternNode::CallOf { variable, .. } => (None, rule.operators.get(*variable)),
+        _ => (None, None),
+    };
+    own.into_iter().chain(
+        choices
+            .into_iter()
+            .flat_map(|variable| variable.choices.iter().copied()),
+    )
 }
 
 /// The element type, or one for which a proof is the same.

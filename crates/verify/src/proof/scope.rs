@@ -366,9 +366,9 @@ impl<'a> Scope<'a> {
                 return usize::try_from(*value).ok();
             }
         }
-        // Operands whose rank the operator fixes.
+        // Operands whose rank an operator fixes that is part of every match.
         let pattern = &self.rule.source;
-        pattern.nodes().find_map(|(_, node)| match node {
+        pattern.required().into_iter().find_map(|at| match pattern.node(at) {
             PatternNode::Call {
                 def, operands, attrs, ..
             } => {

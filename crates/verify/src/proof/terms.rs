@@ -19,12 +19,14 @@ mod rebuild;
 mod spread;
 #[cfg(test)]
 mod tests;
+mod types;
 mod variables;
 
 use std::rc::Rc;
 
 use self::read::Reader;
 use self::spread::{Facts, Spread};
+use self::types::Typed;
 use self::variables::Known;
 use super::Coverage;
 use super::certificate::Trail;
@@ -35,6 +37,7 @@ use tautomer_op::{
     table,
 };
 use tautomer_rule::Rule;
+use tautomer_tensor::DType;
 
 /// Limit on the vertices of a term, each counted as often as it is used.
 const SIZE: usize = 20_000;
@@ -454,8 +457,8 @@ pub(super) fn prove(rule: &Rule, same_types: bool) -> Option<Coverage> {
     let facts = Facts::of(rule);
     // All alternatives of the source have to be the target.
     let choices = combinations(&rule.source)?;
-    for choice in &choices {
-        let (source, target, mut maker) = Reader::sides(rule, choice)?;
+    let holds = |choice: &[Option<usize>], assumed: &[(Typed, DType)]| {
+        let (source, target, mut maker) = Reader::sides(rule, choice, assumed)?;
         if source.len() != target.len() {
             return None;
         }
@@ -467,6 +470,14 @@ pub(super) fn prove(rule: &Rule, same_types: bool) -> Option<Coverage> {
             if a != b && !(same_types && (has_same_elements(a, b) || spread.are_alike(a, b))) {
                 return None;
             }
+        }
+        Some(())
+    };
+    for choice in &choices {
+        if holds(choice, &[]).is_none() {
+            types::listed(rule)?
+                .iter()
+                .try_for_each(|assumed| holds(choice, assumed))?;
         }
     }
     let mut ledger = Ledger::default();

@@ -4,6 +4,8 @@ mod bounded;
 mod defined;
 mod functions;
 mod ordered;
+mod ranks;
+mod reshapes;
 mod types;
 
 use std::rc::Rc;

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::text::{Looked, Text};
 use tautomer_graph::{Graph, Node, VertexId};
-use tautomer_op::{AttrValue, AxesRule, Formula, Made, Op, OpDef};
+use tautomer_op::{AttrValue, AxesRule, Formula, Made, Op, OpDef, ShapeRule};
 use tautomer_tensor::Type;
 
 /// An axis, as an index into the table of axes.
@@ -227,6 +227,8 @@ impl Spaces {
                 self.numbered.push(x.clone());
                 return perm.into_iter().map(|i| x.get(i).copied()).collect();
             }
+            // One element, whatever axes of dimension 1 it has.
+            (_, [_]) if rank == 0 && def.shapes == ShapeRule::Reshape => return Some(Vec::new()),
             _ => {}
         }
         // Nothing is known about the operator: all of its axes stay.

@@ -186,7 +186,20 @@ impl Text {
                         }
                     }
                 }
-                PatternNode::CallOf { .. } | PatternNode::AnyOf(_) => return None,
+                // Whichever operator it stands for.
+                PatternNode::CallOf { variable, rest, .. } => {
+                    for def in &rule.operators.get(*variable)?.choices {
+                        for declared in def.attrs {
+                            match rest {
+                                Some(rest) => {
+                                    self.bind(declared.kind, declared.name, Source::Rest(rest.clone(), declared.name))?;
+                                }
+                                None => self.preset(declared.kind, declared.default),
+                            }
+                        }
+                    }
+                }
+                // The alternatives are read like all others; each instance has one of them.
                 _ => {}
             }
         }
@@ -273,9 +286,61 @@ impl Text {
                 }
                 Some(())
             }
+            // Two truths about ranks are equal before and after, if both stay as they are.
+            ExprKind::Binary {
+                op: BinaryOp::Eq | BinaryOp::Ne,
+                lhs,
+                rhs,
+            } if self.steady(rule, *lhs) && self.steady(rule, *rhs) => Some(()),
             ExprKind::Binary { op, lhs, rhs } => self.comparison(rule, *op, *lhs, *rhs),
+            ExprKind::Call { callee, args, .. } if callee.as_str() == "all" => {
+                let [arg] = args.as_slice() else { return None };
+                self.each_listed(rule, *arg)
+            }
             _ => None,
         }
+    }
+
+    /// Reads a comparison of a rank with a number, which is as true as before if so many axes stay that the rank is on the
+    /// same side of the number; false if it is something else.
+    fn steady(&mut self, rule: &Rule, id: ExprId) -> bool {
+        use BinaryOp::{Eq, Ge, Gt, Le, Lt, Ne};
+        let ExprKind::Binary { op, lhs, rhs } = rule.ast.kind(id) else {
+            return false;
+        };
+        let (Some(name), ExprKind::Int { value, .. }) = (self.field(rule, *lhs, "rank"), rule.ast.kind(*rhs)) else {
+            return false;
+        };
+        let Ok(n) = usize::try_from(*value) else { return false };
+        self.largest = self.largest.max(n + 1);
+        self.looked.push((name, Looked::Last(n + 1)));
+        matches!(op, Eq | Ne | Lt | Le | Gt | Ge)
+    }
+
+    /// Reads `x.shape[i] == 1 for i in k`, which two axes that become one keep true.
+    fn each_listed(&mut self, rule: &Rule, id: ExprId) -> Option<()> {
+        let ast = &rule.ast;
+        let ExprKind::Comprehension {
+            body,
+            var,
+            iter,
+            cond: None,
+        } = ast.kind(id)
+        else {
+            return None;
+        };
+        let (ExprKind::Binary { op, lhs, rhs }, true) = (ast.kind(*body), self.list(rule, *iter)) else {
+            return None;
+        };
+        let (ExprKind::Index { base, index }, BinaryOp::Eq) = (ast.kind(*lhs), op) else {
+            return None;
+        };
+        // Two axes become one, whose dimension is the product.
+        let is_one = matches!(ast.kind(*rhs), ExprKind::Int { value: 1, .. });
+        let is_own = matches!(ast.kind(*index), ExprKind::Name(name) if **name == *var.as_str());
+        let name = self.field(rule, *base, "shape").filter(|_| is_own && is_one)?;
+        self.looked.push((name, Looked::Numbered));
+        Some(())
     }
 
     fn comparison(&mut self, rule: &Rule, op: BinaryOp, lhs: ExprId, rhs: ExprId) -> Option<()> {
@@ -455,6 +520,14 @@ impl Text {
                     return None;
                 }
                 let def = tautomer_op::lookup(callee.as_str());
+                let variable = rule.operators.iter().find(|own| *own.name == *callee.as_str());
+                if let Some(variable) = variable
+                    && attrs.as_ref().is_none_or(|a| a.rest.is_none())
+                {
+                    for declared in variable.choices.iter().flat_map(|def| def.attrs) {
+                        self.preset(declared.kind, declared.default);
+                    }
+                }
                 let entries = attrs.iter().flat_map(|a| &a.entries);
                 let mut given: FxHashSet<&str> = FxHashSet::default();
                 for entry in entries {

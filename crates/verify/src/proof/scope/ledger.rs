@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::super::form::{FREE, has_sized_constants};
 use super::{Open, Ordered, Prepared, Scope, Source, accepted_types, calls, domain, dtypes, is_broadcast_shape};
-use crate::instance::combine::combinations;
+use crate::instance::combine::{combinations, reached};
 use crate::instance::recipe::Step;
 use crate::proof::ledger::{Covers, Ledger};
 use crate::proof::ranks::Ranks;
@@ -380,6 +380,11 @@ fn chosen(pattern: &Pattern, form: &Prepared) -> Vec<Option<usize>> {
             };
             out[id.0 as usize] = found.or_else(|| items.iter().position(nested));
         }
+    }
+    // Vertices of the pattern that no output leads to choose nothing.
+    let reached = reached(pattern, &out);
+    for (choice, reached) in out.iter_mut().zip(reached) {
+        *choice = choice.filter(|_| reached);
     }
     out
 }

@@ -122,7 +122,15 @@ impl Reader<'_> {
                     Term::Value(AttrValue::Bool(false)) => self.block(otherwise, names)?,
                     _ => {
                         self.in_branches += 1;
-                        let (then, otherwise) = (self.block(then, names), self.block(otherwise, names));
+                        let given = match &*cond {
+                            Term::Function(Function::Given, parts) => Some(parts[0].clone()),
+                            _ => None,
+                        };
+                        let before = self.given_here.len();
+                        self.given_here.extend(given);
+                        let then = self.block(then, names);
+                        self.given_here.truncate(before);
+                        let otherwise = self.block(otherwise, names);
                         self.in_branches -= 1;
                         let (then, otherwise) = (then?, otherwise?);
                         self.maker.when(cond, then, otherwise)
@@ -233,7 +241,12 @@ impl Reader<'_> {
         match op {
             BinaryOp::And if self.in_numbers > 0 => self.maker.both(lhs, rhs),
             BinaryOp::Concat => Some(self.maker.concat(&lhs, &rhs)),
-            BinaryOp::In => Some(function(Function::In, vec![lhs, rhs])),
+            BinaryOp::In => Some(match &*rhs {
+                Term::Function(Function::List, all) if word(&lhs) && all.iter().all(word) => {
+                    boolean(all.contains(&lhs))
+                }
+                _ => function(Function::In, vec![lhs, rhs]),
+            }),
             BinaryOp::Ne => Some(function(Function::NotEqual, vec![lhs, rhs])),
             // Which operator these stand for depends on element types.
             BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => None,
@@ -316,7 +329,7 @@ impl Reader<'_> {
             let inherited = key.filter(|key| self.bound.iter().any(|own| own.key == *key));
             let term = match (entry, inherited) {
                 (Some(entry), _) => written(declared, self.number(entry.value, names)?),
-                (None, Some(key)) => Rc::new(Term::Bound(key)),
+                (None, Some(key)) => self.maker.bound(key),
                 (None, None) => preset(declared),
             };
             // Where the source leaves it out, this operator would fill in a default.

@@ -9,9 +9,10 @@ use tautomer_op::{AttrKind, AttrValue, AxesRule, AxisOf, Formula, Made, OpDef, P
 use tautomer_tensor::Dim;
 
 /// True for a variable, and for what is computed from one: no number of an attribute.
-fn is_tensor(term: &Term) -> bool {
+pub(super) fn is_tensor(term: &Term) -> bool {
     match term {
         Term::Variable(_) => true,
+        Term::Function(Function::When, parts) => parts.iter().skip(1).all(|part| is_tensor(part)),
         Term::Call(_, operands, _) => operands.iter().any(|operand| is_tensor(operand)),
         _ => false,
     }

@@ -155,6 +155,16 @@ impl Maker {
             let most = rank.plus(&Sum::constant(1), -1)?;
             sum = sum.plus(&Sum::atom(axis), -factor)?.plus(&most, factor)?;
         }
+        // No list of axes without repeated ones is longer than there are axes.
+        while let Some((length, factor)) = sum
+            .parts
+            .iter()
+            .find(|(term, n)| **n < 0 && self.known.longest(term).is_some())
+            .map(|(term, n)| (term.clone(), *n))
+        {
+            let most = self.sum(self.known.longest(&length)?)?;
+            sum = sum.plus(&Sum::atom(length), -factor)?.plus(&most, factor)?;
+        }
         let mut least = sum.constant;
         for (term, n) in &sum.parts {
             let (low, high) = self.known.bounds(term);

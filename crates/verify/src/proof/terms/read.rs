@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::expr::DEPTH;
 use super::parts::{function, is_axes, is_function, list, part, preset, value, written};
+use super::types::Typed;
 use super::variables::Known;
 use super::{Called, Function, Key, Maker, Term};
 use crate::instance::combine::reached;
@@ -11,7 +12,7 @@ use tautomer_graph::composite_function;
 use tautomer_lang::ast::{Ast, DimExpr, Dims, ExprKind, TypeKind};
 use tautomer_op::{AttrDef, AttrKind, AttrValue, Default as Preset, OpDef, OperandKind};
 use tautomer_rule::{AttrPattern, Class, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule};
-use tautomer_tensor::Dim;
+use tautomer_tensor::{DType, Dim};
 
 /// Attributes of the source that one name is bound to, or one attribute of a rest.
 pub(super) struct Bound {
@@ -27,12 +28,19 @@ pub(super) struct Bound {
 /// The outputs of a side.
 type Outputs = Vec<Rc<Term>>;
 
+/// A call of the pattern: the operator, its operands and its attributes.
+type Matched = (&'static OpDef, Vec<Rc<Term>>, Vec<Rc<Term>>);
+
 /// Reads both sides of a rule.
 pub(super) struct Reader<'a> {
     pub(super) rule: &'a Rule,
     /// The alternative at each vertex that has some, if the vertex is part of the match.
     choice: &'a [Option<usize>],
     pub(super) maker: Maker,
+    /// Attributes that are not left out, in the branch of this expression.
+    pub(super) given_here: Vec<Rc<Term>>,
+    /// The calls of composite operators in the pattern, with their operands and attributes.
+    matched: Vec<Matched>,
     /// The attributes that the source binds, by name, or by rest and attribute.
     pub(super) bound: Vec<Bound>,
     pub(super) depth: usize,
@@ -70,12 +78,16 @@ impl<'a> Names<'a> {
 
 impl<'a> Reader<'a> {
     /// Both sides; `None` if something about them is not read here.
-    pub(super) fn sides(rule: &'a Rule, choice: &'a [Option<usize>]) -> Option<(Outputs, Outputs, Maker)> {
+    pub(super) fn sides(
+        rule: &'a Rule,
+        choice: &'a [Option<usize>],
+        assumed: &[(Typed, DType)],
+    ) -> Option<(Outputs, Outputs, Maker)> {
         if !rule.source.families.is_empty() || rule.variables.iter().any(|v| v.indexed) {
             return None;
         }
         // Terms are simplified by the conditions, which are terms themselves.
-        let known = Reader::new(rule, choice, Known::default()).known()?;
+        let known = Reader::new(rule, choice, Known::default()).known(assumed)?;
         Reader::new(rule, choice, known).both()
     }
 
@@ -89,6 +101,8 @@ impl<'a> Reader<'a> {
                 known,
                 integers_of_loops: Vec::new(),
             },
+            given_here: Vec::new(),
+            matched: Vec::new(),
             bound: Vec::new(),
             depth: 0,
             in_numbers: 0,
@@ -97,10 +111,11 @@ impl<'a> Reader<'a> {
     }
 
     /// The facts that the source and the conditions state.
-    fn known(mut self) -> Option<Known> {
+    fn known(mut self, assumed: &[(Typed, DType)]) -> Option<Known> {
         let rule = self.rule;
         let declared = |name: &str| rule.scope.declared(name);
         let mut names = Names::of(rule, &declared);
+        self.assume(assumed);
         self.source(&mut names)?;
         self.learn(&mut names);
         self.block(&rule.target, &mut names)?;
@@ -247,8 +262,9 @@ impl<'a> Reader<'a> {
         pattern: &AttrPattern,
         names: &mut Names<'_>,
     ) {
-        let optional = declared.default == Preset::None && !def.fills_attribute(declared.name);
         let is_list = matches!(pattern, AttrPattern::List(_));
+        // An entry of a list is there if the list is.
+        let optional = !is_list && declared.default == Preset::None && !def.fills_attribute(declared.name);
         let axis = matches!(declared.kind, AttrKind::Axis(_)) || is_list && is_axes(declared);
         let place = (def.name, declared.name);
         let mut add = |key: Key| match self.bound.iter_mut().find(|own| own.key == key) {
@@ -362,6 +378,10 @@ impl<'a> Reader<'a> {
             return None;
         }
         let (program, body) = composite_function(def).ok()?;
+        if exact.is_some_and(|exact| exact.iter().all(|exact| *exact)) {
+            self.matched.push((def, operands.clone(), attrs.clone()));
+        }
+        let is_normal = exact.is_none() && self.is_normal(def, &operands, &attrs);
         let written = attrs.clone();
         let attrs = self.maker.with_axes_at_front(def, &operands, attrs);
         let calls = def.declared.map_or(&[][..], |d| d.calls);
@@ -376,8 +396,10 @@ impl<'a> Reader<'a> {
             // The operator may fill in or change an attribute before its body sees it: negative axes are counted from
             // the front. What it makes of it depends on all operands and attributes.
             let is_counted = *attr != written[i];
-            let attr = if exact.is_some_and(|exact| exact[i]) {
+            let attr = if is_normal || exact.is_some_and(|exact| exact[i]) {
                 attr.clone()
+            } else if let Some(filled) = self.filled(def, declared.name, attr, &operands) {
+                filled
             } else if !def.keeps_attribute(declared.name, !self.may_be_absent(attr))
                 || is_axes(declared) && !is_counted && !self.is_counted_from_front(def, declared, attr)
             {
@@ -402,6 +424,26 @@ impl<'a> Reader<'a> {
         out
     }
 
+    /// True if the pattern has a call of the operator with the same attributes, and the same operands as far as the normal
+    /// form of the attributes depends on them: that is what a match has, and a normal form stays as it is.
+    fn is_normal(&self, def: &OpDef, operands: &[Rc<Term>], attrs: &[Rc<Term>]) -> bool {
+        let Some(places) = def.normal_form_depends_on() else {
+            return false;
+        };
+        self.matched.iter().any(|(own, given, of)| {
+            let same = |i: &usize| given.get(*i).is_some_and(|one| operands.get(*i) == Some(one));
+            std::ptr::eq(*own, def) && of == attrs && places.iter().all(same)
+        })
+    }
+
+    /// What an operator fills in for an element type that is left out, if that does not depend on what is not known.
+    fn filled(&mut self, def: &OpDef, name: &str, attr: &Term, operands: &[Rc<Term>]) -> Option<Rc<Term>> {
+        let from = def.type_filled_from(name).filter(|_| *attr == Term::Absent)?;
+        let is_given = |operand: &&Rc<Term>| self.maker.known.is_given_operand(operand);
+        let operand = operands.get(from).filter(is_given)?.clone();
+        self.maker.field("dtype", &operand)
+    }
+
     /// True for axes that stay as they are: those of a match, and written numbers that are not negative.
     fn is_counted_from_front(&self, def: &OpDef, declared: &AttrDef, axes: &Term) -> bool {
         let at_front = |d: &Dim| d.as_const().is_some_and(|n| n >= 0);
@@ -411,6 +453,11 @@ impl<'a> Reader<'a> {
                 own.key == *key && (is_same || own.axis && matches!(declared.kind, AttrKind::Axis(_)))
             }),
             Term::Value(AttrValue::Int(d)) => at_front(d),
+            // Where it is below 0, it is counted from the end.
+            Term::Function(Function::Sum(..), _) if matches!(declared.kind, AttrKind::Axis(_)) => {
+                let sum = self.maker.sum(&Rc::new(axes.clone()));
+                sum.is_some_and(|sum| self.maker.is_at_least(&sum, 0))
+            }
             Term::Value(AttrValue::Ints(list)) => list.iter().all(at_front) && list.is_sorted(),
             _ => false,
         }
@@ -418,10 +465,12 @@ impl<'a> Reader<'a> {
 
     pub(super) fn may_be_absent(&self, term: &Term) -> bool {
         match term {
+            _ if self.given_here.iter().any(|given| **given == *term) => false,
             Term::Absent => true,
             Term::Bound(key) => self.bound.iter().any(|own| own.key == *key && own.optional),
             Term::Function(Function::When, parts) => parts[1..].iter().any(|part| self.may_be_absent(part)),
-            Term::Function(Function::Element, _) => true,
+            // Lists of integers have no entries that are left out.
+            Term::Function(Function::Element, parts) => !self.maker.has_integers(&parts[0]),
             _ => false,
         }
     }

@@ -104,6 +104,25 @@ impl Maker {
         function(Function::When, vec![cond, then, otherwise])
     }
 
+    /// The element type of what an operator makes of its operands, where its row says so.
+    fn dtype(&mut self, base: &Rc<Term>) -> Option<Rc<Term>> {
+        if let Term::Function(Function::When, parts) = &**base {
+            let (then, otherwise) = (self.field("dtype", &parts[1])?, self.field("dtype", &parts[2])?);
+            return (then == otherwise).then_some(then);
+        }
+        let Term::Call(head, operands, attrs) = &**base else {
+            return None;
+        };
+        let def = head.in_table()?;
+        if def.law() == Formula::Function(tautomer_op::Function::Conversion) && operands.len() == 1 {
+            let to = attrs.get(def.attr_index("to")?)?;
+            return matches!(&**to, Term::Value(AttrValue::DType(_)) | Term::Bound(_)).then(|| to.clone());
+        }
+        let [one] = operands.as_slice() else { return None };
+        let keeps = super::is_movement(def) || super::is_elementwise(def) && super::types::keeps_type(def);
+        keeps.then(|| one.clone()).and_then(|one| self.field("dtype", &one))
+    }
+
     /// A field of a value: `x.rank`.
     pub(super) fn field(&mut self, name: &str, base: &Rc<Term>) -> Option<Rc<Term>> {
         use tautomer_op::Function::{Difference, Product, Quotient, Sum};
@@ -113,11 +132,22 @@ impl Maker {
         // Arithmetic has the element type of both operands; that of a written number is what the other one has.
         if let (true, Term::Call(head, operands, _)) = (name == "dtype", &**base)
             && let Some(Formula::Function(Difference | Product | Quotient | Sum)) = head.in_table().map(|def| def.law())
-            && let Some(first) = operands
-                .iter()
-                .find(|operand| matches!(***operand, Term::Variable(_) | Term::Call(..)))
+            && let Some(first) = operands.iter().find(|operand| super::laws::is_tensor(operand))
         {
-            return self.field(name, first);
+            let first = self.field(name, first)?;
+            // The others have it, too.
+            for operand in operands.iter().filter(|operand| super::laws::is_tensor(operand)) {
+                let own = self.field(name, operand)?;
+                if matches!(&*own, Term::Value(_)) {
+                    return Some(own);
+                }
+            }
+            return Some(first);
+        }
+        if name == "dtype"
+            && let Some(dtype) = self.dtype(base)
+        {
+            return Some(dtype);
         }
         let own = function(Function::Field(name.to_owned()), vec![base.clone()]);
         Some(self.known.equal.get(&own).cloned().unwrap_or(own))

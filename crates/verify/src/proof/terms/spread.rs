@@ -14,14 +14,19 @@ use std::rc::Rc;
 use super::super::scope::{Scope, is_field};
 use super::{Called, Function, Head, Maker, Term};
 use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind};
-use tautomer_op::{AttrValue, Formula, Made, OpDef, known, lookup};
-use tautomer_rule::Rule;
+use tautomer_op::{AttrValue, Formula, Made, OpDef, known, lookup, table};
+use tautomer_rule::{Class, Rule};
+use tautomer_tensor::DType;
 
 /// What the conditions of a rule say about the shapes and the elements of its variables.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     /// Variables with at least one element, all of which are equal.
     uniform: Vec<usize>,
+    /// Variables with one element.
+    single: Vec<usize>,
+    /// Conversions between floating-point types are no functions: the rule is about real numbers.
+    real: bool,
     /// Pairs of variables of one shape.
     same: Vec<(usize, usize)>,
     /// Variables with one element, and variables with at least as many axes.
@@ -74,7 +79,9 @@ impl Facts {
             }
         }
         out.below = at_most.into_iter().filter(|(a, _)| single.contains(a)).collect();
+        out.single.clone_from(&single);
         out.uniform.extend(single);
+        out.real = rule.class == Class::Real;
         out
     }
 }
@@ -105,6 +112,20 @@ fn number(term: &Term) -> Option<f64> {
     }
 }
 
+/// The operator that multiplies two values.
+fn product() -> Option<&'static OpDef> {
+    let is_product = |def: &&OpDef| def.law() == Formula::Function(tautomer_op::Function::Product);
+    table().find(|def| is_product(def) && def.operands.len() == 2)
+}
+
+/// True for a floating-point type that is a type of numbers to compute with.
+fn is_wide_float(term: &Term) -> bool {
+    matches!(
+        term,
+        Term::Value(AttrValue::DType(DType::F16 | DType::BF16 | DType::F32 | DType::F64))
+    )
+}
+
 /// True for numbers that every element type with enough digits represents, so that one of them is the same in all.
 fn is_exact(v: f64) -> bool {
     (v * 8.0).fract() == 0.0 && v.abs() <= 256.0
@@ -119,9 +140,58 @@ pub(super) struct Spread<'a> {
 impl Spread<'_> {
     /// True if two outputs of one type have equal elements.
     pub(super) fn are_alike(&mut self, a: &Rc<Term>, b: &Rc<Term>) -> bool {
-        match (self.without(a), self.without(b)) {
+        let (Some(a), Some(b)) = (self.in_reals(a), self.in_reals(b)) else {
+            return false;
+        };
+        match (self.without(&a), self.without(&b)) {
             (Some(a), Some(b)) => a == b,
             _ => false,
+        }
+    }
+
+    /// A value as a tensor of real numbers: a conversion of one floating-point type to another changes none of them.
+    ///
+    /// Only what is computed from numbers is looked at, since the element type of a value may decide about attributes.
+    fn in_reals(&mut self, term: &Rc<Term>) -> Option<Rc<Term>> {
+        if !self.facts.real {
+            return Some(term.clone());
+        }
+        match &**term {
+            Term::Function(Function::When, parts) => {
+                let [condition, then, otherwise] = parts.as_slice() else {
+                    return Some(term.clone());
+                };
+                let (then, otherwise) = (self.in_reals(then)?, self.in_reals(otherwise)?);
+                Some(self.maker.when(condition.clone(), then, otherwise))
+            }
+            Term::Call(head, operands, attrs) => {
+                let called = self.maker.called(head).cloned()?;
+                let Some(def) = head.in_table() else {
+                    return Some(term.clone());
+                };
+                let law = def.law();
+                if let (Formula::Function(tautomer_op::Function::Conversion), [one]) = (law, operands.as_slice()) {
+                    let to = def.attr_index("to").and_then(|i| attrs.get(i));
+                    let from = self.maker.field("dtype", one)?;
+                    // A written number is the same in each of these types, whatever its own.
+                    let is_written = matches!(&**one, Term::Call(head, inside, _)
+                        if inside.is_empty() && head.in_table().is_some_and(is_filled))
+                        && number(one).is_some_and(is_exact);
+                    if to.is_some_and(|to| is_wide_float(to)) && (is_wide_float(&from) || is_written) {
+                        return self.in_reals(one);
+                    }
+                }
+                if !(called.elementwise || called.moves || matches!(law, Formula::Reduction(_))) {
+                    return Some(term.clone());
+                }
+                let all: Option<Vec<Rc<Term>>> = operands.iter().map(|operand| self.in_reals(operand)).collect();
+                let all = all?;
+                if all == *operands {
+                    return Some(term.clone());
+                }
+                self.maker.call(called, all, attrs.clone())
+            }
+            _ => Some(term.clone()),
         }
     }
 
@@ -139,6 +209,11 @@ impl Spread<'_> {
                     false => Rc::new(Term::Function(Function::When, vec![condition.clone(), then, otherwise])),
                 })
             }
+            // Over the real numbers, it has no element type.
+            Term::Function(Function::Named("value"), parts) if self.facts.real => match parts.as_slice() {
+                [one] if matches!(**one, Term::Variable(i) if self.facts.single.contains(&i)) => Some(one.clone()),
+                _ => Some(term.clone()),
+            },
             _ => Some(term.clone()),
         }
     }
@@ -237,6 +312,17 @@ impl Spread<'_> {
             if either && number(a) == Some(neutral) {
                 return Some(b.clone());
             }
+        }
+        // A quotient of real numbers is a product with the inverse.
+        if let (true, Formula::Function(tautomer_op::Function::Quotient), [a, b]) =
+            (self.facts.real, law, all.as_slice())
+            && number(a) != Some(1.0)
+            && is_wide_float(&*self.maker.field("dtype", b)?)
+        {
+            let one = Rc::new(Term::Value(AttrValue::float(1.0)));
+            let inverse = self.maker.call(called, vec![one, b.clone()], attrs.to_vec())?;
+            let product = Called::operator(product()?);
+            return self.maker.call(product, vec![a.clone(), inverse], Vec::new());
         }
         // Beside another operand, a literal has its element type; the condition of a choice has another one.
         let typed = if is_choice { all.get(1..)? } else { &all };

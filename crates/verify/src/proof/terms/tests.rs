@@ -127,6 +127,103 @@ fn rules_that_are_almost_like_them_are_not() {
     }
 }
 
+/// Element types that conditions list, that operators fill in, and that both operands of arithmetic have.
+#[test]
+fn element_types_decide_branches() {
+    let body = "let y = dequantize_linear(x, s, z) {output_dtype = f32, ..r}; quantize_linear(relu(y), t, w) {precision = p, ..q}";
+    let same = "quantize_linear(relu(dequantize_linear(x, s, z)), t, w)";
+    for (text, right) in [
+        (format!("(x, s: [], z: [], t: [], w: []) {{ {body} => {same} where p == none, s.dtype == f32, w.dtype in [u8, i8] numerics real }}"), true),
+        // Another element type is filled in, or may be, and attributes may count where there are axes.
+        (format!("(x, s: [], z: [], t: [], w: []) {{ {body} => {same} where p == none, s.dtype == f16, w.dtype in [u8, i8] numerics real }}"), false),
+        (format!("(x, s: [], z: [], t: [], w: []) {{ {body} => {same} where p == none, w.dtype in [u8, i8] numerics real }}"), false),
+        (format!("(x, s: [], z: [], t: [], w: []) {{ {body} => {same} where s.dtype == f32, w.dtype in [u8, i8] numerics real }}"), false),
+        (format!("(x, s, z, t: [], w: []) {{ {body} => {same} where p == none, s.dtype == f32, w.dtype in [u8, i8] numerics real }}"), false),
+        (format!("(x, s: [], z: [], t: [], w: []) {{ {body} => {} where p == none, s.dtype == f32, w.dtype in [u8, i8] numerics real }}", same.replace("w)", "z)")), false),
+        ("(x) { relu(x) => when x.dtype in [f16, f32] { relu(x) } else { x } where x.dtype in [f32, f16] numerics real }".to_owned(), true),
+        ("(x) { relu(x) => when x.dtype in [f16, f32] { relu(x) } else { x } where x.dtype in [f32, f64] numerics real }".to_owned(), false),
+        ("(x) { relu(x) => when x.dtype in [f16, f32] { relu(x) } else { x } where x.dtype in [f32, f16] || x.rank == 2 numerics real }".to_owned(), false),
+        ("(x, y) { x * y => when y.dtype == f32 { x * y } else { x } where x.dtype == f32 numerics real }".to_owned(), true),
+        ("(x, y) { gather(x, y) {axis = 0} => when y.dtype == f32 { x } else { gather(x, y) {axis = 0} } where x.dtype == f32 numerics real }".to_owned(), false),
+        ("(x) { relu(cast(x) {to = t}) => when t == f32 { relu(cast(x) {to = f32}) } else { relu(cast(x) {to = f64}) } where t in [f32, f64] numerics real }".to_owned(), true),
+        ("(x) { relu(cast(x) {to = t}) => when t == f32 { relu(cast(x) {to = f32}) } else { relu(cast(x) {to = f64}) } where t in [f16, f32, f64] numerics real }".to_owned(), false),
+    ] {
+        assert_eq!(is_one_term(&text), right, "{text}");
+    }
+}
+
+/// Over the real numbers, conversions of floating-point types are nothing, and a constant of one element is its number.
+#[test]
+fn elements_are_real_numbers() {
+    for text in [
+        "(x, e: const) { x / sqrt(reduce_mean(x * x) {axes = k, keepdims = true} + e) => x / sqrt(reduce_mean(x * x) {axes = k, keepdims = true} + value(e)) where e.size == 1 numerics real }",
+        "(x) { cast(relu(cast(x) {to = f32})) {to = f16} => relu(x) where x.dtype == f16 numerics real }",
+        "(x, y) { let z = x / y; z => x * (1.0 / y) where y.dtype == f32 numerics real }",
+        "(x, s) { x / sqrt(reduce_mean(x * x) {axes = k, keepdims = true}) * s => x / sqrt(reduce_mean(x * x) {axes = range(x.rank - len(k), x.rank), keepdims = true}) * s where k == range(x.rank - len(k), x.rank) numerics real }",
+        "(x, s) { rms_normalization(x, s) {axis = x.rank - 1, epsilon = 0.5} => let y = x / sqrt(reduce_mean(x * x) {axes = range(x.rank - 1, x.rank), keepdims = true} + 0.5); y * s where x.rank > 0, x.dtype == f32, s.dtype == f32 numerics real }",
+    ] {
+        assert!(is_one_term(text), "{text}");
+    }
+    for text in [
+        // Several elements, another constant, and what is rounded or cut off.
+        "(x, e: const) { x + e => x + value(e) where e.rank == 1 numerics real }",
+        "(x, e: const, f: const) { x + e - f => x + value(f) - f where e.size == 1, f.size == 1 numerics real }",
+        "(x, e: const) { x + e => x + value(e) where e.size == 1 numerics bitwise }",
+        "(x) { cast(relu(cast(x) {to = f32})) {to = f16} => relu(x) where x.dtype == f16 numerics bitwise }",
+        "(x) { cast(relu(cast(x) {to = i32})) {to = f16} => relu(x) where x.dtype == f16 numerics real }",
+        "(x) { cast(relu(cast(x) {to = f32})) {to = i8} => relu(x) where x.dtype == i8 numerics real }",
+        "(x) { cast(transpose(cast(x) {to = f8e4m3fn}) {perm = p}) {to = f16} => transpose(x) {perm = p} where x.dtype == f16 numerics real }",
+        "(x, y) { let z = x / y; z => x * (1 / y) where y.dtype == i32 numerics real }",
+        "(x, y) { let z = x / y; z => x * (1.0 / y) numerics real }",
+        // Other axes than the last ones.
+        "(x, s) { x / sqrt(reduce_mean(x * x) {axes = k, keepdims = true}) * s => x / sqrt(reduce_mean(x * x) {axes = range(x.rank - len(k), x.rank), keepdims = true}) * s numerics real }",
+        "(x, s) { x / sqrt(reduce_mean(x * x) {axes = k, keepdims = true}) * s => x / sqrt(reduce_mean(x * x) {axes = range(len(k)), keepdims = true}) * s where k == range(x.rank - len(k), x.rank) numerics real }",
+        "(x, y) { reduce_mean(x) {axes = k, keepdims = true} * y => y * reduce_mean(x) {axes = range(y.rank - len(k), x.rank), keepdims = true} where k == range(x.rank - len(k), x.rank) numerics real }",
+        // An axis that may lie before the first one is counted from the end.
+        "(x, s) { rms_normalization(x, s) {axis = k, epsilon = 0.5} => rms_normalization(x, s) {axis = k - 1, epsilon = 0.5} where x.dtype == f32, s.dtype == f32 numerics real }",
+        "(x, s) { rms_normalization(x, s) {axis = 0, epsilon = 0.5} => rms_normalization(x, s) {axis = x.rank - 2, epsilon = 0.5} where x.rank <= 2, x.dtype == f32, s.dtype == f32 numerics real }",
+    ] {
+        assert!(!is_one_term(text), "{text}");
+    }
+}
+
+/// Entries of lists are there, and so is what a branch asks for.
+#[test]
+fn what_is_not_left_out() {
+    assert!(is_one_term(
+        "(x) { squeeze(relu(x)) {axes = [k]} => relu(squeeze(x) {axes = [k]}) numerics bitwise }"
+    ));
+    for text in [
+        // The default where it is left out.
+        "(x) { elu(x) {alpha = a} => \"t::Maybe\"(x) {k = a} numerics real }",
+        "(x) { \"t::Maybe\"(x) {k = a} => when given(a) { x } else { \"t::Twice\"(x) {k = a} } numerics real }",
+    ] {
+        assert!(!is_one_term(text), "{text}");
+    }
+    assert!(is_one_term(
+        "(x) { \"t::Maybe\"(x) {k = a} => when given(a) { \"t::Twice\"(x) {k = a} } else { x } numerics bitwise }"
+    ));
+}
+
+/// A normal form of attributes is what a match has, for the same operands.
+#[test]
+fn normal_forms_of_matches_stay() {
+    let source = "quantized_conv(x, sx, zx, w, sw, zw) {..a}";
+    let relu = |args: &str| {
+        format!(
+            "(x, sx, zx, w, sw, zw, u) {{ relu({source}) + u => u + relu(quantized_conv({args}) {{..a}}) numerics real }}"
+        )
+    };
+    assert!(is_one_term(&relu("x, sx, zx, w, sw, zw")));
+    for args in [
+        "u, sx, zx, w, sw, zw",
+        "x, sx, zx, u, sw, zw",
+        "x, sx, zx, w, sw, zw, u",
+    ] {
+        assert!(!is_one_term(&relu(args)), "{args}");
+    }
+}
+
 #[test]
 fn outputs_may_differ_by_what_is_broadcast() {
     for text in [

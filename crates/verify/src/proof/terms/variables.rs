@@ -8,11 +8,12 @@ use std::rc::Rc;
 
 use super::numbers::Compared;
 use super::read::{Names, Reader};
+use super::types::Typed;
 use super::{Function, Key, Maker, Term};
 use tautomer_lang::ast::{BinaryOp, Dims, ExprId, ExprKind, TypeKind};
-use tautomer_op::{AttrKind, AttrValue, AxisOf, Channel, Default as Preset, OpDef, OperandKind, ShapeRule};
+use tautomer_op::{AttrKind, AttrValue, AxesRule, AxisOf, Channel, Default as Preset, OpDef, OperandKind, ShapeRule};
 use tautomer_rule::Rule;
-use tautomer_tensor::Dim;
+use tautomer_tensor::{DType, Dim};
 
 /// The facts about a rule.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +23,12 @@ pub(super) struct Known {
     pub(super) lists: BTreeSet<Key>,
     /// Names of axes, with the rank of the value whose axes they are.
     axes: BTreeMap<Key, Rc<Term>>,
+    /// Names of lists of axes that are reduced, with the rank of the value whose axes they are.
+    reduced: BTreeMap<Key, Rc<Term>>,
+    /// Names of lists without repeated entries, with a number that their length does not exceed.
+    lengths: BTreeMap<Rc<Term>, Rc<Term>>,
+    /// Attributes that are the element type of a value.
+    types: Vec<(Rc<Term>, Rc<Term>)>,
     /// The least and the largest rank of variables.
     ranks: BTreeMap<usize, (i64, Option<i64>)>,
     /// Variables that match no operand that is left out.
@@ -61,6 +68,11 @@ impl Known {
         }
     }
 
+    /// A number that a length does not exceed.
+    pub(super) fn longest(&self, term: &Term) -> Option<&Rc<Term>> {
+        self.lengths.get(term)
+    }
+
     pub(super) fn is_given(&self, variable: usize) -> bool {
         self.given.contains(&variable)
     }
@@ -69,6 +81,15 @@ impl Known {
     pub(super) fn rank(&self, variable: usize) -> Option<i64> {
         let (low, high) = self.ranks.get(&variable)?;
         high.filter(|high| high == low)
+    }
+
+    /// True for an operand that is not left out.
+    pub(super) fn is_given_operand(&self, operand: &Term) -> bool {
+        match operand {
+            Term::Variable(i) => self.is_given(*i),
+            Term::Call(..) => true,
+            _ => false,
+        }
     }
 
     /// The shapes to one of which a shape broadcasts, for each condition about it.
@@ -139,6 +160,16 @@ impl Known {
             }
             _ => false,
         };
+        // Both operands of arithmetic have one element type.
+        if let (true, [a, b]) = (matched && is_arithmetic(def), operands)
+            && [a, b].into_iter().all(|operand| self.is_given_operand(operand))
+        {
+            for (a, b) in [(a, b), (b, a)] {
+                if let Term::Variable(i) = &**a {
+                    self.types.push((dtype_of(*i), b.clone()));
+                }
+            }
+        }
         let Some(x) = operands.first() else { return };
         let rank = maker.rank(x);
         let has_axes = maker.sum(&rank).is_some_and(|rank| maker.is_at_least(&rank, 1));
@@ -149,6 +180,18 @@ impl Known {
             {
                 self.axes.insert(key.clone(), rank.clone());
             }
+            if let (AttrKind::Axes(AxisOf::Input), Term::Bound(key), true) = (declared.kind, &**attr, matched)
+                && def.axes_rule() == AxesRule::Reduced
+            {
+                self.reduced.entry(key.clone()).or_insert_with(|| rank.clone());
+            }
+            // The normal form of the attribute is the element type of that operand.
+            if matched
+                && let Some(operand) = def.type_equal_to(declared.name).and_then(|i| operands.get(i))
+                && self.is_given_operand(operand)
+            {
+                self.types.push((attr.clone(), operand.clone()));
+            }
             if let (true, Term::Variable(i)) = (named, &**x) {
                 self.at_least(*i, 1);
             }
@@ -157,21 +200,61 @@ impl Known {
 }
 
 impl Reader<'_> {
-    /// Adds what the types of the variables and the conditions say.
-    pub(super) fn learn(&mut self, names: &mut Names<'_>) {
-        let rule = self.rule;
-        for (i, variable) in rule.variables.iter().enumerate() {
+    /// Adds the types of the variables, the element types that are assumed, and the names that conditions say are left out: an operator that is
+    /// given such an attribute has to know that it is not there.
+    pub(super) fn assume(&mut self, assumed: &[(Typed, DType)]) {
+        for (i, variable) in self.rule.variables.iter().enumerate() {
             let Some(ty) = &variable.ty else { continue };
             self.maker.known.given.insert(i);
-            if let TypeKind::Tensor {
-                dims: Dims::List(list), ..
-            } = &ty.kind
-            {
-                self.maker.known.has_rank(&Term::Variable(i), list.len());
+            if let TypeKind::Tensor { dtype, dims } = &ty.kind {
+                match dims {
+                    Dims::Scalar => self.maker.known.has_rank(&Term::Variable(i), 0),
+                    Dims::List(list) => self.maker.known.has_rank(&Term::Variable(i), list.len()),
+                    Dims::AnyRank => {}
+                }
+                if let Some(dtype) = dtype {
+                    let dtype = super::parts::value(AttrValue::DType(dtype.dtype));
+                    self.maker.known.equal.insert(dtype_of(i), dtype);
+                }
             }
         }
+        let equal = &mut self.maker.known.equal;
+        for (typed, dtype) in assumed {
+            let typed = match typed {
+                Typed::Variable(i) => dtype_of(*i),
+                Typed::Name(name) => Rc::new(Term::Bound(Key::Name(name.clone()))),
+            };
+            equal.insert(typed, super::parts::value(AttrValue::DType(*dtype)));
+        }
+        let ast = &self.rule.ast;
+        let mut waiting = self.rule.conditions.clone();
+        while let Some(id) = waiting.pop() {
+            let ExprKind::Binary { op, lhs, rhs } = ast.kind(id) else {
+                continue;
+            };
+            match (op, ast.kind(*lhs), ast.kind(*rhs)) {
+                (BinaryOp::And, ..) => waiting.extend([*lhs, *rhs]),
+                (BinaryOp::Eq, ExprKind::Name(name), ExprKind::Name(none)) if &**none == "none" => {
+                    equal.insert(Rc::new(Term::Bound(Key::Name(name.to_string()))), Rc::new(Term::Absent));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds what the conditions and the operators of the source say.
+    pub(super) fn learn(&mut self, names: &mut Names<'_>) {
+        let rule = self.rule;
         for &condition in &rule.conditions {
             self.condition(rule, condition, names);
+        }
+        for (attr, operand) in std::mem::take(&mut self.maker.known.types) {
+            let attr = self.maker.known.equal.get(&attr).cloned().unwrap_or(attr);
+            if let Some(dtype) = self.maker.field("dtype", &operand)
+                && attr != dtype
+            {
+                self.equal(&attr, &dtype);
+            }
         }
     }
 
@@ -280,25 +363,59 @@ impl Reader<'_> {
         }
     }
 
+    /// For a list of axes that are the last ones, as many as it has entries: its length, and the number of axes. The
+    /// list is the range from the axis that many before the end, so its own length stands in what it is equal to.
+    fn ending(&self, name: &Rc<Term>, value: &Rc<Term>) -> Option<(Rc<Term>, Rc<Term>)> {
+        let (Term::Bound(key), Term::Function(Function::Range, ends)) = (&**name, &**value) else {
+            return None;
+        };
+        let rank = self.maker.known.reduced.get(key)?;
+        let length = super::parts::function(Function::Named("len"), vec![name.clone()]);
+        let start = self.maker.plus(rank, &length, -1)?;
+        (ends[0] == start && ends[1] == *rank).then(|| (length, rank.clone()))
+    }
+
     /// Adds an equation, if one side is a name or the element type of a variable.
     fn equal(&mut self, a: &Rc<Term>, b: &Rc<Term>) {
         let is_name = |term: &Term| match term {
-            Term::Bound(Key::Name(_)) => true,
+            Term::Bound(Key::Name(_) | Key::OfRest(..) | Key::Any(..)) => true,
             Term::Function(Function::Field(name), parts) => name == "dtype" && matches!(&*parts[0], Term::Variable(_)),
             _ => false,
         };
         for (name, value) in [(a, b), (b, a)] {
             // A value in which other names stand could come back to the first.
             let names = |term: &Term| value.mentions(term);
-            if is_name(name) && !self.maker.known.equal.keys().any(|own| names(own)) && !value.mentions(name) {
+            let ending = self.ending(name, value);
+            let is_free = ending.is_some() || !value.mentions(name);
+            if is_name(name) && !self.maker.known.equal.keys().any(|own| names(own)) && is_free {
                 let all = &mut self.maker.known.equal;
                 if !all.values().any(|own| own.mentions(name)) && !all.contains_key(name) {
                     all.insert(name.clone(), value.clone());
+                    self.maker.known.lengths.extend(ending);
                     return;
                 }
             }
         }
     }
+}
+
+/// The element type of a variable.
+fn dtype_of(variable: usize) -> Rc<Term> {
+    let variable = Rc::new(Term::Variable(variable));
+    super::parts::function(Function::Field("dtype".to_owned()), vec![variable])
+}
+
+fn is_arithmetic(def: &OpDef) -> bool {
+    use tautomer_op::{Formula, Function};
+    let law = def.law();
+    [
+        Function::Difference,
+        Function::Product,
+        Function::Quotient,
+        Function::Sum,
+    ]
+    .into_iter()
+    .any(|function| law == Formula::Function(function))
 }
 
 impl super::numbers::Sum {
