@@ -7,7 +7,8 @@ use pulp::{Arch, NullaryFnOnce};
 use super::call::{done, or_decline};
 use super::image::{Image, copy_short};
 use super::micro::Micro;
-use super::product::{Finish, Left, Start, product};
+use super::panels::Left;
+use super::product::{Finish, Start, product};
 use super::window::Window;
 use super::{Call, Done, Kernel};
 

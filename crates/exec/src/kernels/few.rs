@@ -7,7 +7,8 @@
 
 use std::arch::x86_64::*;
 
-use super::micro::{Tile, some::add_pairs};
+use super::micro::Tile;
+use super::micro_kernels::some::add_pairs;
 
 /// The most columns.
 pub(super) const COLUMNS: usize = 4;

@@ -100,6 +100,47 @@ fn convolutions_of_every_type_and_zero_point() {
     }
 }
 
+/// Rows of images up to those that are copied as several blocks, and windows that leave some of them out.
+#[test]
+fn small_images_of_separate_channels() {
+    let mut seed = 1u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) as usize % below
+    };
+    let mut checked = 0;
+    for round in 0..240 {
+        let (channels, images, multiplier) = (1 + random(4), 1 + random(2), 1 + random(2));
+        let (height, width) = (1 + random(12), 1 + round % 40);
+        let (kernel, stride, dilation) = (1 + random(5), 1 + random(3), 1 + random(2));
+        let pads: [usize; 4] = std::array::from_fn(|_| random(kernel + 1));
+        let reach = (kernel - 1) * dilation + 1;
+        if height + pads[0] + pads[2] < reach || width + pads[1] + pads[3] < reach {
+            continue;
+        }
+        let (tx, tw) = [(DType::U8, DType::I8), (DType::I8, DType::U8)][round / 40 % 2];
+        let filters = channels * multiplier;
+        let x = bytes(tx, &[images, channels, height, width], round as u64);
+        let w = bytes(tw, &[filters, 1, kernel, kernel], 1);
+        let pads = pads.map(|n| n as i64);
+        let case = |case: Case| {
+            case.ints("pads", &pads)
+                .ints("strides", &[stride as i64; 2])
+                .ints("dilations", &[dilation as i64; 2])
+                .int("group", channels as i64)
+                .check()
+        };
+        let (zero_x, zeros_w) = (bytes(tx, &[], 3), bytes(tw, &[filters], 4));
+        let integer = Case::new("conv_integer", &[x.clone(), w.clone(), zero_x.clone(), zeros_w.clone()]);
+        assert!(case(integer));
+        let scales = (Tensor::scalar(0.02f32), f32s(&[filters], 7), Tensor::scalar(0.9f32));
+        let operands = [x, scales.0, zero_x, w, scales.1, zeros_w, scales.2, bytes(tx, &[], 5)];
+        assert!(case(Case::new("qlinear_conv", &operands)));
+        checked += 1;
+    }
+    assert!(checked > 150, "{checked}");
+}
+
 #[test]
 fn quantized_convolutions() {
     for (tx, tw, ty) in [

@@ -8,7 +8,7 @@ use super::bytes::{Bytes, Shared};
 use super::call::done;
 use super::dot::{Dot, QUAD, STRIP, Strip, Term};
 use super::image::copy_short;
-use super::integer_image::Plan;
+use super::integer_image::{Plan, SLACK};
 use super::{Call, Done};
 use tautomer_tensor::Element;
 
@@ -89,7 +89,11 @@ struct Buffers<T> {
     image: Vec<u8>,
     /// Results at all positions, those between the rows of the result included.
     line: Vec<T>,
+    sums: [Strip; STRIPS],
 }
+
+/// Strips of sums before there are any.
+const NO_SUMS: [Strip; STRIPS] = [[[0; STRIP / QUAD]; QUAD]; STRIPS];
 
 impl Depthwise<'_> {
     /// Computes the convolution; `finish` makes strips of sums of a filter results, after adding a number to each sum.
@@ -104,7 +108,7 @@ impl Depthwise<'_> {
         let work = shape.iter().product::<usize>() * self.plan.window.kernel_size();
         let threads = call.threads.min(channels).min(work / PARALLEL).max(1);
         // What is read after the last position is there.
-        let size = self.plan.channel_size() + STRIP + QUAD;
+        let size = self.plan.channel_size() + SLACK.max(STRIP + QUAD);
         let line = self.plan.columns().next_multiple_of(STRIP);
         let run = |channels: std::ops::Range<usize>, buffers: &mut Buffers<T>| {
             buffers.image.fill(self.zero);
@@ -117,6 +121,7 @@ impl Depthwise<'_> {
             let mut buffers = Buffers {
                 image: call.room(size),
                 line: call.room(line),
+                sums: NO_SUMS,
             };
             run(0..channels, &mut buffers);
             call.give(buffers.image);
@@ -130,6 +135,7 @@ impl Depthwise<'_> {
                         let mut buffers = Buffers {
                             image: vec![0; size],
                             line: vec![T::default(); line],
+                            sums: NO_SUMS,
                         };
                         run(first..channels.min(first + share), &mut buffers);
                     });
@@ -150,8 +156,8 @@ impl Depthwise<'_> {
     {
         let (plan, dot) = (self.plan, Dot::best());
         let size_in = plan.window.input_size();
-        let (bytes, flip) = self.x.to_unsigned(channel * size_in..(channel + 1) * size_in);
-        plan.fill_plane(bytes, flip, &mut buffers.image[..plan.channel_size()]);
+        let (bytes, flip) = self.x.to_unsigned(channel * size_in..self.x.len());
+        plan.fill_plane(bytes, flip, self.zero, &mut buffers.image);
         let ([_, _, width], size_out) = (plan.window.output, plan.window.output_size());
         for m in 0..self.multiplier {
             let row = channel * self.multiplier + m;
@@ -161,18 +167,37 @@ impl Depthwise<'_> {
             let more = i32::from(self.zero)
                 .wrapping_mul(self.filters.filters[filter].sum)
                 .wrapping_neg();
-            let mut sums: [Strip; STRIPS] = [[[0; STRIP / QUAD]; QUAD]; STRIPS];
             let (strips, _) = buffers.line.as_chunks_mut::<STRIP>();
             for (i, strips) in strips.chunks_mut(STRIPS).enumerate() {
-                let sums = &mut sums[..strips.len()];
+                let sums = &mut buffers.sums[..strips.len()];
                 dot.strips(&buffers.image[i * STRIPS * STRIP..], terms, sums);
                 finish(filter, more, sums, strips);
             }
             // SAFETY: by the caller.
             let out = unsafe { out.part(row * size_out, size_out) };
-            for (out, at) in out.chunks_exact_mut(width).zip(plan.rows()) {
-                copy_short(&buffers.line[at..][..width], out);
+            match width {
+                0..=8 => copy_rows::<T, 8>(&buffers.line, plan, out),
+                9..=16 => copy_rows::<T, 16>(&buffers.line, plan, out),
+                17..=32 => copy_rows::<T, 32>(&buffers.line, plan, out),
+                _ => {
+                    for (out, at) in out.chunks_exact_mut(width).zip(plan.rows()) {
+                        copy_short(&buffers.line[at..][..width], out);
+                    }
+                }
             }
+        }
+    }
+}
+
+/// Copies the rows of results from a line of all positions. Rows of at most `N` elements are copied as blocks where these
+/// fit; what a block has too much is where later rows are written.
+fn copy_rows<T: Copy, const N: usize>(line: &[T], plan: &Plan, out: &mut [T]) {
+    let width = plan.window.output[2];
+    for (row, at) in plan.rows().enumerate() {
+        let (from, to) = (&line[at..], &mut out[row * width..]);
+        match (from.first_chunk::<N>(), to.first_chunk_mut::<N>()) {
+            (Some(from), Some(to)) => *to = *from,
+            _ => copy_short(&from[..width], &mut to[..width]),
         }
     }
 }

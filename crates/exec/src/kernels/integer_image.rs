@@ -61,6 +61,18 @@ pub(super) struct Plan {
     pub(super) depth: usize,
     /// The offsets of the quads of windows, for each quad of channels and each element of the window.
     pub(super) places: Vec<usize>,
+    /// The lines of a channel that is convolved alone, in the order of its image, without those that are all padding.
+    lines: Vec<Line>,
+    /// The most elements of one of them.
+    longest: usize,
+}
+
+/// Elements of a row of a channel in the image of it.
+struct Line {
+    /// The place of the first one in the channel, and in the image.
+    from: usize,
+    to: usize,
+    length: usize,
 }
 
 impl Plan {
@@ -71,6 +83,8 @@ impl Plan {
             axes,
             depth,
             places: Vec::new(),
+            lines: Vec::new(),
+            longest: 0,
         };
         let mut places = Vec::new();
         for quad in 0..depth.div_ceil(QUAD) {
@@ -87,6 +101,18 @@ impl Plan {
             }
         }
         plan.places = places;
+        if depth == 1 {
+            let (mut lines, mut begin) = (Vec::new(), 0);
+            plan.each_line(|_, inner, start| {
+                if let Some(from) = start.filter(|_| !inner.is_empty()) {
+                    let (to, length) = (begin + inner.start, inner.len());
+                    lines.push(Line { from, to, length });
+                }
+                begin += plan.axes[2].length;
+            });
+            plan.longest = lines.iter().map(|line| line.length).max().unwrap_or(0);
+            plan.lines = lines;
+        }
         plan
     }
 
@@ -178,12 +204,14 @@ impl Plan {
         self.remainders() * self.plane()
     }
 
-    /// Lays out a single channel, whose bytes are combined with `flip`. What is around them stays as it is.
-    pub(super) fn fill_plane(&self, channel: &[u8], flip: u8, out: &mut [u8]) {
+    /// Lays out the channel that `bytes` begins with; they are combined with `flip`. All that is around them in `out` is
+    /// `zero`, and [`SLACK`] bytes more than [`Plan::channel_size`] are there.
+    pub(super) fn fill_plane(&self, bytes: &[u8], flip: u8, zero: u8, out: &mut [u8]) {
         Arch::new().dispatch(Lines {
             plan: self,
-            channel,
+            bytes,
             flip,
+            zero,
             out,
         });
     }
@@ -247,11 +275,16 @@ impl NullaryFnOnce for Interleave<'_> {
     }
 }
 
+/// Bytes after the image of a channel that [`Plan::fill_plane`] may write: it writes lines of up to so many bytes as one
+/// block.
+pub(super) const SLACK: usize = 32;
+
 /// The lines of a channel.
 struct Lines<'a> {
     plan: &'a Plan,
-    channel: &'a [u8],
+    bytes: &'a [u8],
     flip: u8,
+    zero: u8,
     out: &'a mut [u8],
 }
 
@@ -259,16 +292,46 @@ impl NullaryFnOnce for Lines<'_> {
     type Output = ();
     #[inline(always)]
     fn call(self) {
-        let Lines {
-            plan, channel, flip, ..
-        } = self;
-        let mut rows = self.out.chunks_exact_mut(plan.axes[2].length);
-        plan.each_line(|_, inner, start| {
-            let (Some(out), Some(start)) = (rows.next(), start) else {
-                return;
-            };
-            let (out, from) = (&mut out[inner.clone()], &channel[start.min(channel.len())..]);
-            match plan.window.stride[2] {
+        let even = |pair| u16::from_le_bytes(pair) as u8;
+        match (self.plan.window.stride[2], self.plan.longest) {
+            (1, 0..=8) => self.blocks::<8, 1>(|[x]| x),
+            (1, 9..=16) => self.blocks::<16, 1>(|[x]| x),
+            (1, 17..=SLACK) => self.blocks::<SLACK, 1>(|[x]| x),
+            (2, 0..=8) => self.blocks::<8, 2>(even),
+            (2, 9..=16) => self.blocks::<16, 2>(even),
+            (2, 17..=SLACK) => self.blocks::<SLACK, 2>(even),
+            _ => self.lines(),
+        }
+    }
+}
+
+impl Lines<'_> {
+    /// Writes lines of at most `N` elements, which are `STEP` bytes apart, as blocks. A block ends with padding, which
+    /// is either where the image has padding, or where a later block is written.
+    #[inline(always)]
+    fn blocks<const N: usize, const STEP: usize>(self, first: impl Fn([u8; STEP]) -> u8) {
+        for line in &self.plan.lines {
+            let from = &self.bytes[line.from..];
+            let block = from.as_chunks::<STEP>().0.first_chunk::<N>();
+            let block = block.copied().unwrap_or_else(|| {
+                // The bytes end before the block does.
+                let mut block = [[0; STEP]; N];
+                let bytes = block.as_flattened_mut().iter_mut();
+                bytes.zip(from).for_each(|(to, x)| *to = *x);
+                block
+            });
+            let elements = block.map(|x| first(x) ^ self.flip);
+            let padded: [u8; N] = std::array::from_fn(|i| if i < line.length { elements[i] } else { self.zero });
+            self.out[line.to..][..N].copy_from_slice(&padded);
+        }
+    }
+
+    #[inline(always)]
+    fn lines(self) {
+        let flip = self.flip;
+        for line in &self.plan.lines {
+            let (out, from) = (&mut self.out[line.to..][..line.length], &self.bytes[line.from..]);
+            match self.plan.window.stride[2] {
                 1 => flipped(&from[..out.len()], flip, out),
                 2 => {
                     // Every second byte, as a part of whole pairs as long as there are any.
@@ -284,7 +347,7 @@ impl NullaryFnOnce for Lines<'_> {
                     out.iter_mut().zip(from).for_each(|(o, x)| *o = x ^ flip);
                 }
             }
-        });
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use super::call::{done, or_decline};
 use super::finish::After;
 use super::gemm::{Dst, Layout, gemm};
 use super::micro::Micro;
-use super::product::{Finish, Left, Panels, Right, Start, product as packed_product};
+use super::panels::{Left, Panels};
+use super::product::{Finish, Right, Start, product as packed_product};
 use super::{Call, Done, Extents, Kernel, pairs};
 use crate::Precision;
 

@@ -25,6 +25,7 @@ mod elementwise;
 #[cfg(target_arch = "x86_64")]
 mod few;
 mod finish;
+mod gates;
 mod image;
 mod inferred;
 mod integer;
@@ -35,6 +36,7 @@ mod kept;
 mod lanes;
 mod layout;
 mod micro;
+mod micro_kernels;
 mod narrow;
 mod nbits;
 mod norm;
@@ -42,6 +44,7 @@ mod operand;
 mod pad;
 mod pages;
 mod pairs;
+mod panels;
 mod pool;
 #[cfg(target_arch = "x86_64")]
 mod pool_rows;

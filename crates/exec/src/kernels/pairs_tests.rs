@@ -1,5 +1,6 @@
 use super::super::micro::Micro;
-use super::super::product::{Finish, Left, Panels, Right, Start, product};
+use super::super::panels::{Left, Panels};
+use super::super::product::{Finish, Right, Start, product};
 use super::*;
 use half::bf16;
 

@@ -1,3 +1,5 @@
+use super::super::micro::Micro;
+use super::super::panels::Panels;
 use super::*;
 
 /// A matrix of contiguous rows.

@@ -124,7 +124,8 @@ unsafe fn sums<S: Simd, const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::super::micro::Micro;
-    use super::super::product::{Finish, Left, Panels, Start, product};
+    use super::super::panels::{Left, Panels};
+    use super::super::product::{Finish, Start, product};
 
     #[test]
     fn a_row_is_multiplied_as_a_matrix_is() {

@@ -17,7 +17,8 @@ use rayon::prelude::*;
 use super::finish::Finished;
 use super::lanes::{PITCH, Tiles};
 use super::micro::Micro;
-use super::product::{Finish, Left, Right, Start, product};
+use super::panels::Left;
+use super::product::{Finish, Right, Start, product};
 use super::window::Window;
 use super::winograd_transform::{Back, Transform, of_window};
 
