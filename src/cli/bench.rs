@@ -18,8 +18,8 @@ pub(super) struct BenchArgs {
     /// Use N threads; results do not depend on their number [default: one for each processor]
     #[arg(long, value_name = "N", conflicts_with = "reference")]
     threads: Option<std::num::NonZeroUsize>,
-    /// How exact results have to be: `approx(e)` with e of 0.0079 or more lets products round their operands to bfloat16
-    /// where that is faster, and `bitwise` keeps products of quantized numbers from being summed as integers
+    /// How exact results have to be: `approx(e)` with e of 0.0079 or more lets products round their operands to
+    /// bfloat16 where that is faster, and `bitwise` keeps products of quantized numbers from being summed as integers
     #[arg(long, value_parser = parse_class, default_value = "real", conflicts_with = "reference")]
     class: Class,
     /// Print how long N runs take, after a first one, instead of the results

@@ -29,8 +29,8 @@ struct Call {
 const KEPT: usize = 32;
 
 thread_local! {
-    /// The bodies of the latest calls. Comparisons compute the same few calls over several kinds of numbers, and for small
-    /// operands, building a body takes longer than computing it.
+    /// The bodies of the latest calls. Comparisons compute the same few calls over several kinds of numbers, and for
+    /// small operands, building a body takes longer than computing it.
     static LATEST: RefCell<VecDeque<(Call, Rc<Body>)>> = const { RefCell::new(VecDeque::new()) };
 }
 

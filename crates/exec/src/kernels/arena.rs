@@ -162,8 +162,8 @@ impl<'m> Regions<'m> {
     pub fn store(&mut self, value: &Tensor, to: &Place) -> Option<()> {
         fn write<T: Element>(array: &Nd<T>, target: NonNull<T>) {
             for (i, x) in array.iter().enumerate() {
-                // SAFETY: the place has room for all elements of the tensor, is aligned, and not borrowed, as in `copy`;
-                // elements of plain types are not dropped.
+                // SAFETY: the place has room for all elements of the tensor, is aligned, and not borrowed, as in
+                // `copy`; elements of plain types are not dropped.
                 unsafe { target.add(i).write(x.clone()) };
             }
         }
@@ -278,8 +278,8 @@ impl<'a> Loans<'a> {
         }
         // Operands without a bit are never replaced.
         self.read.set(self.read.get() | bit(i).unwrap_or(0));
-        // SAFETY: no result that is lent overlaps the place, and `lend` lends none that overlaps one that has been read;
-        // a verified plan reads what was written as the same type.
+        // SAFETY: no result that is lent overlaps the place, and `lend` lends none that overlaps one that has been
+        // read; a verified plan reads what was written as the same type.
         unsafe { self.memory?.elements(place) }
     }
 

@@ -12,8 +12,8 @@ use std::arch::x86_64::*;
 use super::lanes::wide::halves;
 use super::window::Window;
 
-/// Elements of an image that stays in a first-level cache. A few columns of all rows are computed at a time, and what is
-/// beside them in the rows of a larger image would be read again from farther away.
+/// Elements of an image that stays in a first-level cache. A few columns of all rows are computed at a time, and what
+/// is beside them in the rows of a larger image would be read again from farther away.
 const NEAR: usize = 8 << 10;
 
 /// The lanes of a vector.

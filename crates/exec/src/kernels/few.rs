@@ -27,9 +27,10 @@ macro_rules! few {
         /// Computes tiles of the same columns.
         ///
         /// # Safety
-        /// As for [`Micro::run`](super::micro::Micro::run) for each tile, but that a row of the right panel need only have
-        /// the elements of its columns; the machine has the instructions, all tiles have the same depth, columns and right panel, at most 16 rows
-        /// and at most [`COLUMNS`] columns, and there are at most [`panels`] of them.
+        /// As for [`Micro::run`](super::micro::Micro::run) for each tile, but that a row of the right panel
+        /// need only have the elements of its columns; the machine has the instructions, all tiles have the same depth,
+        /// columns and right panel, at most 16 rows and at most [`COLUMNS`] columns, and there are at most [`panels`]
+        /// of them.
         #[target_feature(enable = $features)]
         pub(super) unsafe fn $name(tiles: &[Tile]) {
             // SAFETY: by the caller.

@@ -4,8 +4,8 @@ use pulp::{Arch, NullaryFnOnce};
 
 use super::math::{sigmoid, tanh};
 
-/// A part of a step for one element of the batch. Its function has to be inlined: on its own, it would be compiled once,
-/// for the least instructions.
+/// A part of a step for one element of the batch. Its function has to be inlined: on its own, it would be compiled
+/// once, for the least instructions.
 pub(super) trait Part {
     fn compute(self);
 }

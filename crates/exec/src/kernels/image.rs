@@ -263,8 +263,8 @@ pub(super) enum Pairing {
 }
 
 impl Pairing {
-    /// The one with which a convolution of `depth` channels is faster: neighbours if each element of the image is in one
-    /// element of a window, or if a channel would be left without another.
+    /// The one with which a convolution of `depth` channels is faster: neighbours if each element of the image is in
+    /// one element of a window, or if a channel would be left without another.
     pub(super) fn of(window: &Window, depth: usize) -> Pairing {
         match window.is_pointwise() || matches!(depth, 1 | 3) {
             true => Pairing::Neighbours,
@@ -383,8 +383,8 @@ impl<'a> Image<'a> {
     }
 }
 
-/// True if it is estimated to be faster to read the windows of a row of outputs in place, in vectors that its last windows
-/// may not fill, than to pack them with those of other rows, given that they are read `times` times.
+/// True if it is estimated to be faster to read the windows of a row of outputs in place, in vectors that its last
+/// windows may not fill, than to pack them with those of other rows, given that they are read `times` times.
 fn pays_in_place(length: usize, times: usize) -> bool {
     // Cycles for each element of a window: of a tile of two vectors, of one, which loads more than it multiplies, and
     // of packing a panel.

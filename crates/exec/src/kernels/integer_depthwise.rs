@@ -189,8 +189,8 @@ impl Depthwise<'_> {
     }
 }
 
-/// Copies the rows of results from a line of all positions. Rows of at most `N` elements are copied as blocks where these
-/// fit; what a block has too much is where later rows are written.
+/// Copies the rows of results from a line of all positions. Rows of at most `N` elements are copied as blocks where
+/// these fit; what a block has too much is where later rows are written.
 fn copy_rows<T: Copy, const N: usize>(line: &[T], plan: &Plan, out: &mut [T]) {
     let width = plan.window.output[2];
     for (row, at) in plan.rows().enumerate() {

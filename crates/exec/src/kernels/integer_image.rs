@@ -1,8 +1,9 @@
 //! The layout of images that convolutions of quantized numbers read.
 //!
 //! Each four channels of an image are interleaved, with the padding around them. Then the elements that neighbouring
-//! windows multiply with one quad of weights are contiguous. If windows are several elements apart, there is an image for
-//! each remainder of the positions. A channel that is convolved alone is laid out in the same way, but as single bytes.
+//! windows multiply with one quad of weights are contiguous. If windows are several elements apart, there is an image
+//! for each remainder of the positions. A channel that is convolved alone is laid out in the same way, but as single
+//! bytes.
 
 use std::ops::Range;
 
@@ -204,8 +205,8 @@ impl Plan {
         self.remainders() * self.plane()
     }
 
-    /// Lays out the channel that `bytes` begins with; they are combined with `flip`. All that is around them in `out` is
-    /// `zero`, and [`SLACK`] bytes more than [`Plan::channel_size`] are there.
+    /// Lays out the channel that `bytes` begins with; they are combined with `flip`. All that is around them in `out`
+    /// is `zero`, and [`SLACK`] bytes more than [`Plan::channel_size`] are there.
     pub(super) fn fill_plane(&self, bytes: &[u8], flip: u8, zero: u8, out: &mut [u8]) {
         Arch::new().dispatch(Lines {
             plan: self,
@@ -223,8 +224,9 @@ impl Plan {
         (0..planes).flat_map(move |d| (0..rows).map(move |h| (d * height + h) * width))
     }
 
-    /// Calls `run` for each line of the image of a channel, or of a quad of channels, in order: with the number of its remainder, the
-    /// positions that are not padding, and the place of the first of these in a channel; none if the line is padding.
+    /// Calls `run` for each line of the image of a channel, or of a quad of channels, in order: with the number of its
+    /// remainder, the positions that are not padding, and the place of the first of these in a channel; none if the
+    /// line is padding.
     #[inline(always)]
     fn each_line(&self, mut run: impl FnMut(usize, &Range<usize>, Option<usize>)) {
         let window = &self.window;
@@ -275,8 +277,8 @@ impl NullaryFnOnce for Interleave<'_> {
     }
 }
 
-/// Bytes after the image of a channel that [`Plan::fill_plane`] may write: it writes lines of up to so many bytes as one
-/// block.
+/// Bytes after the image of a channel that [`Plan::fill_plane`] may write: it writes lines of up to so many bytes as
+/// one block.
 pub(super) const SLACK: usize = 32;
 
 /// The lines of a channel.

@@ -120,8 +120,8 @@ impl<'a> Sizes<'a> {
     }
 }
 
-/// True if a product with packed pairs of bfloat16 is faster: vectors are filled, and each element of the left matrix is
-/// read often enough to round it.
+/// True if a product with packed pairs of bfloat16 is faster: vectors are filled, and each element of the left matrix
+/// is read often enough to round it.
 fn pays_in_bf16(m: usize, k: usize, n: usize) -> bool {
     m > 0 && k >= 8 && n >= 16
 }

@@ -200,8 +200,8 @@ impl Micro {
     /// Computes tiles of a few columns, as many as [`Micro::few`] says, with the same right panel.
     ///
     /// # Safety
-    /// As for [`Micro::run`], but that the right panel need only have the elements of the columns. `few` has said so for
-    /// the columns, and there are at most as many tiles as `at_once` says, all of the same depth.
+    /// As for [`Micro::run`], but that the right panel need only have the elements of the columns. `few` has
+    /// said so for the columns, and there are at most as many tiles as `at_once` says, all of the same depth.
     #[inline]
     pub(super) unsafe fn run_few(&self, tiles: &[Tile]) {
         #[cfg(target_arch = "x86_64")]

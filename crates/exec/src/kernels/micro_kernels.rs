@@ -15,8 +15,8 @@ macro_rules! vectors {
     ($name:ident, $features:literal, $lanes:literal, $load:ident, $store:ident, $fill:ident, $multiply_add:ident,
      $plus:ident, $max:ident, $min:ident, $some:ident, $load_some:ident, $store_some:ident) => {
         /// # Safety
-        /// As for [`Micro::run`](super::micro::Micro::run); the machine has the instructions, and the tile has `ROWS` rows and no columns beyond
-        /// `VECTORS` vectors.
+        /// As for [`Micro::run`](super::micro::Micro::run); the machine has the instructions, and the tile has
+        /// `ROWS` rows and no columns beyond `VECTORS` vectors.
         #[target_feature(enable = $features)]
         pub(super) unsafe fn $name<const ROWS: usize, const VECTORS: usize, const AT_PLACES: bool>(tile: &Tile) {
             use std::arch::x86_64::*;

@@ -128,8 +128,8 @@ impl Right for Weights<'_> {
             to: width as isize,
         };
         assert!(count <= width, "a panel has {count} columns");
-        // SAFETY: `numbers` has `depth` elements from each of the places on, and `out` has `depth` rows of `width` elements,
-        // of which `count` are written. Numbers of both types have 32 bits, all of which are valid.
+        // SAFETY: `numbers` has `depth` elements from each of the places on, and `out` has `depth` rows of `width`
+        // elements, of which `count` are written. Numbers of both types have 32 bits, all of which are valid.
         unsafe { Word::tile(numbers.as_ptr().cast::<u32>(), out.as_mut_ptr().cast(), rows, &places) };
     }
 }

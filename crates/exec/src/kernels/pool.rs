@@ -234,8 +234,8 @@ fn in_registers<F: Fold>(
 /// Lanes of the widest vectors.
 const LANES: usize = 16;
 
-/// Rows of windows that are folded together. A vector that was just written cannot be read at another place before it is
-/// in the cache, and meanwhile the other rows are folded.
+/// Rows of windows that are folded together. A vector that was just written cannot be read at another place before it
+/// is in the cache, and meanwhile the other rows are folded.
 const TOGETHER: usize = 8;
 
 /// For each row of windows, where in a channel the rows that it covers begin.

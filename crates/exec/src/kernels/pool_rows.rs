@@ -1,5 +1,5 @@
-//! The largest elements and the sums of short windows of rows, in vectors of 16: the rows that a window covers are folded in registers,
-//! and then the elements along them, without a line in memory between.
+//! The largest elements and the sums of short windows of rows, in vectors of 16: the rows that a window covers are
+//! folded in registers, and then the elements along them, without a line in memory between.
 #![allow(unsafe_code, reason = "vectors reach beyond rows, in lanes that are not read")]
 
 use std::arch::x86_64::*;
@@ -31,8 +31,8 @@ pub(super) struct Lines<'a> {
     pub(super) divisors: Option<(&'a [f32], &'a [f32])>,
 }
 
-/// Writes the largest element of each window of a channel, or, with `SUM`, the sum of its elements. The largest is NaN if
-/// there is one, and minus infinity if there is none. False if windows have another form, or the machine lacks the
+/// Writes the largest element of each window of a channel, or, with `SUM`, the sum of its elements. The largest is NaN
+/// if there is one, and minus infinity if there is none. False if windows have another form, or the machine lacks the
 /// instructions.
 ///
 /// # Panics

@@ -233,8 +233,8 @@ impl<R: Right> Task<'_, R> {
     /// Computes these columns of the result.
     ///
     /// # Safety
-    /// `out` points to `columns` elements for each row of `left`, as does what is added, no other thread accesses these columns, and `range`
-    /// ends at `columns` at the latest.
+    /// `out` points to `columns` elements for each row of `left`, as does what is added, no other thread
+    /// accesses these columns, and `range` ends at `columns` at the latest.
     unsafe fn run(&self, range: Range<usize>) {
         let columns = self.left.micro.columns;
         // If the left matrix stays in a second-level cache, all passes over a part of the result follow each other, so

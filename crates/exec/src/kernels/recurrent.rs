@@ -1,5 +1,5 @@
-//! Recurrent layers: the products with the inputs of all steps at once, then one product with the state in each step. If
-//! weights are the same in every run, those of all gates of a direction are packed once.
+//! Recurrent layers: the products with the inputs of all steps at once, then one product with the state in each step.
+//! If weights are the same in every run, those of all gates of a direction are packed once.
 
 use std::borrow::Cow;
 

@@ -22,8 +22,8 @@ pub(super) fn can_add_row(width: usize) -> bool {
     width.is_multiple_of(Arch::new().dispatch(Lanes))
 }
 
-/// Adds the product of a row with panels to `out`. A panel is `row.len()` rows of `width` elements; the panels follow each
-/// other, and cover at least as many columns as `out` has.
+/// Adds the product of a row with panels to `out`. A panel is `row.len()` rows of `width` elements; the panels follow
+/// each other, and cover at least as many columns as `out` has.
 ///
 /// # Panics
 /// If there are fewer panels, or [`can_add_row`] is false.

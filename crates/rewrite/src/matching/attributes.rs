@@ -99,8 +99,8 @@ impl<'h, H: Host> Searcher<'h, H> {
     }
 
     /// True if the attribute is as it would be if the rank of the first operand were known. Where it is not known, axes
-    /// may be counted from the end, or be in another order, and what an operator fills in may be left out; the text of a
-    /// rule may look at a name, and proofs assume that it stands for the normal form.
+    /// may be counted from the end, or be in another order, and what an operator fills in may be left out; the text of
+    /// a rule may look at a name, and proofs assume that it stands for the normal form.
     fn is_normal(&self, def: &OpDef, place: usize, number: u32, form: &Form<'h, H::V>) -> bool {
         let first = form.operands.first().and_then(|&v| self.host.ty(v).as_tensor());
         if first.is_none_or(|ty| ty.rank().is_some()) {

@@ -51,8 +51,8 @@ pub(super) trait Host {
     fn attr(&self, form: &Form<'_, Self::V>, i: usize) -> u32;
     /// The attribute value of that number.
     fn attr_value(&self, attr: u32) -> &AttrValue;
-    /// True if the attribute at an index of a form of a value has its default, as `find` finds out, which is asked for once
-    /// if the host can remember it: defaults follow from types.
+    /// True if an attribute has its default, as `find` says; the value, its form and the attribute say which. A host
+    /// that does not change may remember that, since a default follows from types.
     fn has_default(&self, _at: (Self::V, u32, u32), find: &dyn Fn() -> bool) -> bool {
         find()
     }

@@ -25,8 +25,8 @@ impl<'h, H: Host> Searcher<'h, H> {
                 let (wanted, given) = (items.len(), values.len());
                 return self.fail(at, value, || Reason::Operands(wanted, given));
             }
-            // Most forms fail at an operand, which is found out here before anything is bound. A trace reports how far a
-            // match got, so it does without.
+            // Most forms fail at an operand, which is found out here before anything is bound. A trace reports how far
+            // a match got, so it does without.
             let pairs = || items.iter().zip(values);
             if self.trace.is_none() && pairs().any(|(item, &value)| !self.may_match(item.vertex(), value)) {
                 return false;

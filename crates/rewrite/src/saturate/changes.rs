@@ -8,8 +8,9 @@ use crate::matching::{Binding, Classes, Program, Snapshot};
 
 /// What has changed since the previous search.
 ///
-/// A match is new if one of its e-nodes was added, if one of its classes was several classes before, or if more is known
-/// of one: otherwise its classes, and what conditions read of them, were the same in the previous search, which found it.
+/// A match is new if one of its e-nodes was added, if one of its classes was several classes before, or if more is
+/// known of one: otherwise its classes, and what conditions read of them, were the same in the previous search, which
+/// found it.
 pub(super) struct Changes {
     /// For each class by number, its distance from a changed class along users; more than `depth` if it is farther.
     distances: Vec<u8>,
@@ -22,8 +23,8 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// What `news` tells of a rebuilt e-graph, if `before` are all classes of the previous search; for patterns of at most
-    /// this depth.
+    /// What `news` tells of a rebuilt e-graph, if `before` are all classes of the previous search; for patterns of at
+    /// most this depth.
     pub(super) fn new(snapshot: &Snapshot<'_>, news: &News, before: &[Id], depth: usize) -> Changes {
         // Patterns deeper than 254 are searched for everywhere.
         let depth = depth.min(254) as u8;

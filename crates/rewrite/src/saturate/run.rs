@@ -51,8 +51,8 @@ struct Candidate {
 /// The state of one rule, and when it is searched next.
 struct Search {
     rule: Arc<Rule>,
-    /// The rule prepared for matching, once all operators of its source have occurred: most rules of the library mention
-    /// operators that a given model does not have.
+    /// The rule prepared for matching, once all operators of its source have occurred: most rules of the library
+    /// mention operators that a given model does not have.
     program: Option<Program>,
     /// The operators of its source that have not occurred yet, except those of some of its alternatives.
     missing: Vec<&'static OpDef>,
@@ -333,8 +333,8 @@ enum Outcome {
     Refused,
 }
 
-/// Builds the target of a match and merges it with the source; new e-nodes are pushed to `created`. Where types agree only
-/// as far as they are known, `keeps_types` decides.
+/// Builds the target of a match and merges it with the source; new e-nodes are pushed to `created`. Where types agree
+/// only as far as they are known, `keeps_types` decides.
 fn apply(
     rule: &Rule,
     egraph: &mut EGraph,

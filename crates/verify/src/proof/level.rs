@@ -46,7 +46,8 @@ impl AtLevel<'_> {
         self.scope.prepared(recipe, self.task.trial, self.level, second)
     }
 
-    /// The distinct forms of the instances at which the sides agree. In one form, variables may match one leaf or another.
+    /// The distinct forms of the instances at which the sides agree. In one form, variables may match one leaf or
+    /// another.
     pub(super) fn forms(&self, second: bool) -> Vec<Prepared> {
         let mut seen: FxHashSet<(Recipe, Named)> = FxHashSet::default();
         let floats_alike = self.scope.ignores_float_types();
@@ -295,8 +296,8 @@ impl AtLevel<'_> {
             && (self.ordered.is_none() || forms.iter().all(|prepared| is_proved(prepared, true)))
     }
 
-    /// True if a form that treats each axis alone is proved with at most two axes for each operand: a proof for two axes
-    /// holds for more.
+    /// True if a form that treats each axis alone is proved with at most two axes for each operand: a proof for two
+    /// axes holds for more.
     fn holds_with_fewer_axes(&self, prepared: &Prepared) -> bool {
         let mut recipe = prepared.recipe.clone();
         for step in &mut recipe.steps {

@@ -266,8 +266,8 @@ fn filled_like(def: &'static OpDef) -> Option<&'static OpDef> {
     table().find(|other| other.law() == written && has_both(other))
 }
 
-/// The attributes of a call as they were before another operator with the same normal form passed them on: a normal form
-/// stays as it is when it is made again, for the same operands.
+/// The attributes of a call as they were before another operator with the same normal form passed them on: a normal
+/// form stays as it is when it is made again, for the same operands.
 fn before_normal_form(def: &OpDef, operands: &[Rc<Term>], attrs: &[Rc<Term>]) -> Option<Vec<Rc<Term>>> {
     let (head, parts) = attrs.iter().find_map(|attr| match &**attr {
         Term::Function(Function::Attribute(head, _), parts) => Some((head, parts)),
@@ -450,9 +450,9 @@ fn without_kept_axes(term: &Term) -> Term {
 ///
 /// A rule with alternatives has a pair of terms for each combination of them.
 ///
-/// Outputs may differ by views and by what is broadcast only if `same_types`: at all instances that were tried, the sides
-/// have one type. Otherwise an engine that does not know the dimensions might replace one by the other where their types
-/// differ.
+/// Outputs may differ by views and by what is broadcast only if `same_types`: at all instances that were tried, the
+/// sides have one type. Otherwise an engine that does not know the dimensions might replace one by the other where
+/// their types differ.
 pub(super) fn prove(rule: &Rule, same_types: bool) -> Option<Coverage> {
     let facts = Facts::of(rule);
     // All alternatives of the source have to be the target.

@@ -91,9 +91,9 @@ impl Search<'_> {
         None
     }
 
-    /// Tries instances with each operator that variables of the rule may stand for again, with other element types in their
-    /// attributes: what holds for one operator with all element types, and for all operators with one, need not hold for
-    /// all of both.
+    /// Tries instances with each operator that variables of the rule may stand for again, with other element types in
+    /// their attributes: what holds for one operator with all element types, and for all operators with one, need not
+    /// hold for all of both.
     pub(super) fn try_operators_again(&mut self, random: &mut Random) -> Option<WrongInstance> {
         let mut seen: FxHashSet<&str> = FxHashSet::default();
         let mut bases: Vec<Recipe> = Vec::new();
@@ -255,8 +255,8 @@ impl Search<'_> {
         all.filter(|recipe| is_new(recipe)).take(CHOSEN).cloned().collect()
     }
 
-    /// For each of these instances, two of the same ranks: one with the fewest dimensions of 1, along which nothing can be
-    /// mistaken, and one with the fewest attributes that are 0, which have no effect.
+    /// For each of these instances, two of the same ranks: one with the fewest dimensions of 1, along which nothing can
+    /// be mistaken, and one with the fewest attributes that are 0, which have no effect.
     fn roomiest(&self, bases: &[usize]) -> Vec<usize> {
         let count = |i: usize, has: &dyn Fn(Place, i64) -> bool| {
             let all = self.pool[i].integers().into_iter();

@@ -4,8 +4,8 @@
 //! `broadcasts(x, c)`, a matrix. Then nothing has to be shown about larger ranks, whatever the target says about ranks:
 //! all ranks up to the bounds are proved, with all lists and orders of axes.
 //!
-//! Where an operator alone bounds a variable, such as the scale of a normalization, larger ranks are tried, and must not
-//! match. Operators ask for no rank above [`MOST`], so beyond that one rank stands for all; a condition may look at
+//! Where an operator alone bounds a variable, such as the scale of a normalization, larger ranks are tried, and must
+//! not match. Operators ask for no rank above [`MOST`], so beyond that one rank stands for all; a condition may look at
 //! dimensions of such a variable at places that are written, and at nothing else of it.
 
 use rustc_hash::FxHashSet;

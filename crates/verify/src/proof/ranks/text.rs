@@ -132,8 +132,8 @@ impl Text {
         Some(out)
     }
 
-    /// True if every number of an axis is used where it counts the axes of the same value as in the source, or is mapped
-    /// to one that does.
+    /// True if every number of an axis is used where it counts the axes of the same value as in the source, or is
+    /// mapped to one that does.
     pub(super) fn is_natural(&self) -> bool {
         self.natural && !self.unnatural && !self.from_front && !self.from_end
     }
@@ -301,8 +301,8 @@ impl Text {
         }
     }
 
-    /// Reads a comparison of a rank with a number, which is as true as before if so many axes stay that the rank is on the
-    /// same side of the number; false if it is something else.
+    /// Reads a comparison of a rank with a number, which is as true as before if so many axes stay that the rank is on
+    /// the same side of the number; false if it is something else.
     fn steady(&mut self, rule: &Rule, id: ExprId) -> bool {
         use BinaryOp::{Eq, Ge, Gt, Le, Lt, Ne};
         let ExprKind::Binary { op, lhs, rhs } = rule.ast.kind(id) else {

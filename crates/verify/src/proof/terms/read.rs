@@ -424,8 +424,8 @@ impl<'a> Reader<'a> {
         out
     }
 
-    /// True if the pattern has a call of the operator with the same attributes, and the same operands as far as the normal
-    /// form of the attributes depends on them: that is what a match has, and a normal form stays as it is.
+    /// True if the pattern has a call of the operator with the same attributes, and the same operands as far as the
+    /// normal form of the attributes depends on them: that is what a match has, and a normal form stays as it is.
     fn is_normal(&self, def: &OpDef, operands: &[Rc<Term>], attrs: &[Rc<Term>]) -> bool {
         let Some(places) = def.normal_form_depends_on() else {
             return false;

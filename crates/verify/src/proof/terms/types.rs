@@ -85,7 +85,8 @@ fn list(rule: &Rule, id: ExprId) -> Option<(Typed, Vec<DType>)> {
     Some((typed, types?))
 }
 
-/// True if the result of an operator with one operand has the element type of that operand, whichever inference accepts.
+/// True if the result of an operator with one operand has the element type of that operand, whichever inference
+/// accepts.
 pub(super) fn keeps_type(def: &'static OpDef) -> bool {
     if def.attrs.iter().any(|attr| matches!(attr.kind, AttrKind::DType)) {
         return false;

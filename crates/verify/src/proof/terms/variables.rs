@@ -200,8 +200,8 @@ impl Known {
 }
 
 impl Reader<'_> {
-    /// Adds the types of the variables, the element types that are assumed, and the names that conditions say are left out: an operator that is
-    /// given such an attribute has to know that it is not there.
+    /// Adds the types of the variables, the element types that are assumed, and the names that conditions say are left
+    /// out: an operator that is given such an attribute has to know that it is not there.
     pub(super) fn assume(&mut self, assumed: &[(Typed, DType)]) {
         for (i, variable) in self.rule.variables.iter().enumerate() {
             let Some(ty) = &variable.ty else { continue };
