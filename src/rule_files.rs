@@ -42,11 +42,8 @@ pub(crate) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Diagnostics
         if let Some(set) = named_set(&path) {
             for (name, text) in set {
                 // A set and one of its files may both be named.
-                if !out
-                    .iter()
-                    .any(|known: &Arc<Source>| known.name == name && known.text == text)
-                {
-                    out.push(Arc::new(Source::new(name, text)));
+                if !out.iter().any(|known: &Arc<Source>| known.is(name, text)) {
+                    out.push(Arc::new(Source::of_program(name, text)));
                 }
             }
             continue;

@@ -235,10 +235,13 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             "not_understood": unknown.iter().cloned().collect::<BTreeMap<String, usize>>(),
         }))?;
     }
-    if wrong || !left.is_empty() {
-        return Err(Failure::No);
+    let failed = wrong || !left.is_empty();
+    // The program ends here: to free each rule and graph would take longer than to write some results.
+    std::mem::forget(optimized);
+    match failed {
+        true => Err(Failure::No),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 impl Args {

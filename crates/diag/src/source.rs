@@ -1,5 +1,6 @@
 //! Source text and positions in it.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
@@ -44,7 +45,7 @@ pub struct Source {
     /// The path or other name shown in messages.
     pub name: String,
     /// The text.
-    pub text: String,
+    pub text: Cow<'static, str>,
     lines: OnceLock<Vec<u32>>,
 }
 
@@ -53,9 +54,24 @@ impl Source {
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Source {
             name: name.into(),
-            text: text.into(),
+            text: Cow::Owned(text.into()),
             lines: OnceLock::new(),
         }
+    }
+
+    /// A text that is part of the program, which is not copied.
+    pub fn of_program(name: &str, text: &'static str) -> Self {
+        Source {
+            name: name.to_owned(),
+            text: Cow::Borrowed(text),
+            lines: OnceLock::new(),
+        }
+    }
+
+    /// True if name and text are the same as these.
+    pub fn is(&self, name: &str, text: &str) -> bool {
+        // Nearly always the very text, or one of another file.
+        self.name == name && (std::ptr::eq(&*self.text, text) || *self.text == *text)
     }
 
     /// The text of a span; empty if the span is not valid for this text.

@@ -290,7 +290,7 @@ fn load_in(files: &[NamedText], parse: Parse, scope: &Scope) -> Result<RuleSet, 
         .map_or(1, |n| n.get())
         .min(files.len());
     let load = |&(name, text): &NamedText| {
-        parse(Arc::new(Source::new(name, text))).and_then(|file| load_checked_rules_in(file, scope))
+        parse(Arc::new(Source::of_program(name, text))).and_then(|file| load_checked_rules_in(file, scope))
     };
     // Neighbouring files are on different threads, so that each has about as much to do.
     let share = |first: usize| files.iter().skip(first).step_by(threads).map(load).collect();

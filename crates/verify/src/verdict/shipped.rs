@@ -105,6 +105,6 @@ pub fn is_shipped(source: &Source) -> bool {
         .iter()
         .chain(sets)
         .chain(operator_files())
-        .any(|&(name, text)| name == source.name && text == source.text)
-        || composite().is_some_and(|own| own.name == source.name && own.text == source.text)
+        .any(|&(name, text)| source.is(name, text))
+        || composite().is_some_and(|own| source.is(&own.name, &own.text))
 }
