@@ -232,6 +232,47 @@ pub(super) fn zip<A: Copy, B: Copy, R: Copy, O: DerefMut<Target = [R]>>(
     Some(out)
 }
 
+/// Like [`zip`], with one plain loop: for element types and operators that seldom take time outside of regions, since
+/// loops for each instruction set and pattern of strides take long to compile.
+pub(super) fn combine<A: Copy, B: Copy, R: Copy, O: DerefMut<Target = [R]>>(
+    shape: &[usize],
+    (a, sa): (&[A], &[usize]),
+    (b, sb): (&[B], &[usize]),
+    f: impl Fn(A, B) -> R,
+    mut out: O,
+) -> Option<O> {
+    let axes = Axes::new(shape, [sa, sb])?;
+    let (n, [ta, tb]) = axes.inner;
+    if !out.is_empty() {
+        let mut rows = out.chunks_exact_mut(n);
+        axes.rows(|[pa, pb]| {
+            let row = rows.next().into_iter().flatten();
+            row.enumerate()
+                .for_each(|(i, o)| *o = f(a[pa + i * ta], b[pb + i * tb]));
+        });
+    }
+    Some(out)
+}
+
+/// Like [`zip_over`], with one plain loop: see [`combine`].
+pub(super) fn combine_over<A: Copy, B: Copy, O: DerefMut<Target = [A]>>(
+    shape: &[usize],
+    (b, sb): (&[B], &[usize]),
+    f: impl Fn(A, B) -> A,
+    mut out: O,
+) -> Option<O> {
+    let axes = Axes::new(shape, [sb])?;
+    let (n, [tb]) = axes.inner;
+    if !out.is_empty() {
+        let mut rows = out.chunks_exact_mut(n);
+        axes.rows(|[pb]| {
+            let row = rows.next().into_iter().flatten();
+            row.enumerate().for_each(|(i, o)| *o = f(*o, b[pb + i * tb]));
+        });
+    }
+    Some(out)
+}
+
 /// The elements of `a` where `condition` holds, else those of `b`, after broadcasting to `out`; `result` is empty.
 pub(super) fn select<'a, T: Element>(
     out: &[usize],

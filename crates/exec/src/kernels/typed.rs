@@ -1,6 +1,6 @@
 //! Elementwise operators on numbers other than `f32`, and on truth values.
 
-use super::broadcast::{map, zip, zip_over};
+use super::broadcast::{combine, combine_over};
 use super::call::{done, or_decline};
 use super::{Call, Done, Kernel};
 use tautomer_tensor::{DType, Element};
@@ -126,7 +126,7 @@ fn pair<T: Element + Copy, R: Element + Copy>(call: &Call<'_>, f: impl Fn(T, T) 
     let (a, b) = (or_decline!(call.slice::<T>(0)), or_decline!(call.slice::<T>(1)));
     let shape = or_decline!(call.out_shape());
     let room = call.result_room(shape.iter().product());
-    let out = zip(&shape, (&a, call.shape(0)), (&b, call.shape(1)), f, room);
+    let out = combine(&shape, (&a, call.shape(0)), (&b, call.shape(1)), f, room);
     done(&shape, or_decline!(out))
 }
 
@@ -137,16 +137,11 @@ fn many<T: Number>(call: &Call<'_>, f: impl Fn(T, T) -> T + Copy) -> Done {
     }
     let shape = or_decline!(call.out_shape());
     let (a, b) = (or_decline!(call.slice::<T>(0)), or_decline!(call.slice::<T>(1)));
-    let mut all = or_decline!(zip(
-        &shape,
-        (&a, call.shape(0)),
-        (&b, call.shape(1)),
-        f,
-        call.result_room(shape.iter().product())
-    ));
+    let room = call.result_room(shape.iter().product());
+    let mut all = or_decline!(combine(&shape, (&a, call.shape(0)), (&b, call.shape(1)), f, room));
     for i in 2..call.operands.len() {
         let next = or_decline!(call.slice::<T>(i));
-        all = or_decline!(zip_over(&shape, (&next, call.shape(i)), f, all));
+        all = or_decline!(combine_over(&shape, (&next, call.shape(i)), f, all));
     }
     done(&shape, all)
 }
@@ -154,7 +149,9 @@ fn many<T: Number>(call: &Call<'_>, f: impl Fn(T, T) -> T + Copy) -> Done {
 /// `f` of every element of an operand of type `T`.
 fn each<T: Element + Copy, R: Element + Copy>(call: &Call<'_>, f: impl Fn(T) -> R) -> Done {
     let x = or_decline!(call.slice::<T>(0));
-    done(call.shape(0), map(&x, f, call.result_room(x.len())))
+    let mut out = call.result_room(x.len());
+    out.iter_mut().zip(x.iter()).for_each(|(o, &x)| *o = f(x));
+    done(call.shape(0), out)
 }
 
 #[cfg(test)]
