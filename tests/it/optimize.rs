@@ -418,9 +418,15 @@ fn parse(program: &str) -> Graph {
         .unwrap_or_else(|e| panic!("{}", e.render(false)))
 }
 
+/// A fifth of a size in debug builds: what would overflow a stack or take quadratic time is seen there as well, and the
+/// whole size is tried in release builds.
+const fn size(whole: usize) -> usize {
+    if cfg!(debug_assertions) { whole / 5 } else { whole }
+}
+
 #[test]
 fn long_programs_go_through() {
-    let n = 100_000;
+    let n = size(100_000);
     let mut program = String::from("fn main(x: f32[2]) {\n  let v0 = x;\n");
     for i in 0..n {
         let next = match i % 4 {
@@ -441,7 +447,7 @@ fn long_programs_go_through() {
 
 #[test]
 fn wide_programs_go_through() {
-    let n = 50_000;
+    let n = size(50_000);
     let mut program = String::from("fn main(x: f32[2]) {\n");
     for i in 0..n {
         program.push_str(&format!("  let v{i} = x * {}.5;\n", i % 9_973));
@@ -466,7 +472,7 @@ fn deep_expressions_go_through() {
 
 #[test]
 fn programs_with_many_parameters_go_through() {
-    let n = 20_000;
+    let n = size(20_000);
     let mut program = String::from("fn main(x: f32[2]");
     for i in 0..n {
         program.push_str(&format!(", param w{i}: f32[2]"));
