@@ -33,6 +33,22 @@ pub(super) fn infer_rotary(call: &Infer<'_>) -> Result<Type, OpError> {
             ));
             return Err(error.attr("rotary_embedding_dim"));
         }
+        for at in 1..3 {
+            let Some(angles) = call.shape(at)? else { continue };
+            if let Some(pairs) = angles.last().and_then(Dim::as_const)
+                && pairs != turned / 2
+            {
+                let (name, ty) = (call.def.operands[at].name, call.tensor(at)?);
+                let message = format!(
+                    "`{name}` is {ty}, but {turned} elements of a head are {} pairs",
+                    turned / 2
+                );
+                return Err(OpError::new(message)
+                    .at(at)
+                    .and(0)
+                    .help(format!("its last axis has an angle for each pair: {}", turned / 2)));
+            }
+        }
     }
     if !given && let Some(x) = call.shape(0)?.filter(|x| x.len() >= 3) {
         // The sequence is the axis before the last with heads on an axis of their own, and the second without.

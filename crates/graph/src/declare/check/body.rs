@@ -18,19 +18,45 @@ const MOST_COMBINED: usize = 12;
 /// The maximum number of combinations of given operands that the body is tried with.
 const MOST_TRIED: usize = 16;
 
-/// The size of every dimension of operands without a type.
+/// The size of every dimension of operands without a type, unless [`Sizes`] says another.
 const EXTENT: i64 = 4;
 
-/// How operands without a type are tried: their rank, and that of all but the first.
-const RANKS: &[(Option<usize>, Option<usize>)] = &[
-    (Some(3), Some(3)),
-    (None, None),
-    (Some(2), Some(2)),
-    (Some(4), Some(4)),
-    (Some(3), Some(1)),
-    (Some(1), Some(1)),
-    (Some(3), Some(0)),
-    (Some(0), Some(0)),
+/// How operands without a type are tried.
+#[derive(Clone, Copy)]
+struct Sizes {
+    /// The rank of the first operand.
+    first: Option<usize>,
+    /// The rank of all others.
+    others: Option<usize>,
+    /// Each dimension of the others.
+    extent: i64,
+}
+
+impl Sizes {
+    const fn of(first: Option<usize>, others: Option<usize>) -> Sizes {
+        Sizes {
+            first,
+            others,
+            extent: EXTENT,
+        }
+    }
+}
+
+const SIZES: &[Sizes] = &[
+    Sizes::of(Some(3), Some(3)),
+    Sizes::of(None, None),
+    Sizes::of(Some(2), Some(2)),
+    Sizes::of(Some(4), Some(4)),
+    Sizes::of(Some(3), Some(1)),
+    Sizes::of(Some(1), Some(1)),
+    Sizes::of(Some(3), Some(0)),
+    Sizes::of(Some(0), Some(0)),
+    // An angle for each pair of elements.
+    Sizes {
+        first: Some(3),
+        others: Some(2),
+        extent: 2,
+    },
 ];
 
 /// Element types other than `f32` that one operand without a type is tried with.
@@ -138,7 +164,7 @@ struct Body<'a> {
 /// The types of operands that the declaration does not give.
 #[derive(Clone, Copy)]
 struct Guess {
-    ranks: (Option<usize>, Option<usize>),
+    sizes: Sizes,
     /// An operand, and its element type.
     other: Option<(usize, DType)>,
 }
@@ -156,9 +182,9 @@ impl Body<'_> {
         let free: Vec<usize> = (0..given.len())
             .filter(|&i| given[i] && self.decl.operands[i].ty.as_ref().is_none_or(lacks_dtype))
             .collect();
-        let ranks = match is_typed(self.decl) {
-            true => &RANKS[..1],
-            false => RANKS,
+        let sizes = match is_typed(self.decl) {
+            true => &SIZES[..1],
+            false => SIZES,
         };
         let others: Vec<Option<(usize, DType)>> = std::iter::once(None)
             .chain(
@@ -167,8 +193,8 @@ impl Body<'_> {
             )
             .collect();
         for &other in &others {
-            for &ranks in ranks {
-                let problems = self.attempt(given, Guess { ranks, other });
+            for &sizes in sizes {
+                let problems = self.attempt(given, Guess { sizes, other });
                 if !problems.has_errors() {
                     return problems;
                 }
@@ -266,14 +292,18 @@ impl Body<'_> {
             Some((at, dtype)) if at == i => dtype,
             _ => declared.unwrap_or(DType::F32),
         };
-        let rank = if i == 0 { guess.ranks.0 } else { guess.ranks.1 };
-        let mut shape: Option<Shape> = rank.map(|rank| (0..rank).map(|_| Dim::Const(EXTENT)).collect());
+        let (rank, extent) = match i {
+            0 => (guess.sizes.first, EXTENT),
+            _ => (guess.sizes.others, guess.sizes.extent),
+        };
+        let shape_of = |rank: usize| (0..rank).map(|_| Dim::Const(extent)).collect();
+        let mut shape: Option<Shape> = rank.map(shape_of);
         if let Some(ty) = &self.decl.operands[i].ty
             && let TypeKind::Tensor {
                 dims: Dims::List(list), ..
             } = &ty.kind
         {
-            shape = Some((0..list.len()).map(|_| Dim::Const(EXTENT)).collect());
+            shape = Some(shape_of(list.len()));
         }
         TensorType { dtype, shape }.into()
     }
