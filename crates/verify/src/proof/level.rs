@@ -177,6 +177,7 @@ impl AtLevel<'_> {
                 all_types: self.task.all_types || types,
                 all_type_attributes: types,
                 all_words,
+                all_shapes: self.ordered.is_none() && self.exhausts_written_shapes(&forms),
                 rounded: coverage.rounded,
                 limited,
                 tokens: given.tokens.to_vec(),
