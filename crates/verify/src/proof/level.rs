@@ -5,6 +5,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashSet;
 
 use super::cases::{CASES, Given, Proved, Unproved, prove_from};
+use super::certificate::Trail;
 use super::conditions::{self, Named};
 use super::facts::Effort;
 use super::form::{Form, has_sized_constants};
@@ -184,6 +185,10 @@ impl AtLevel<'_> {
                 ordered: self.ordered,
             },
         );
+        // A certificate has no way to say that a constant is minus infinity.
+        if self.scope.has_minus_infinity() {
+            coverage.trail = Trail::default();
+        }
         Ok(coverage)
     }
 

@@ -348,6 +348,12 @@ impl<'a> Scope<'a> {
         })
     }
 
+    /// True if conditions leave minus infinity alone for a constant.
+    pub(super) fn has_minus_infinity(&self) -> bool {
+        let mut variables = self.rule.variables.iter();
+        variables.any(|variable| self.is_minus_infinity(&variable.name))
+    }
+
     /// True if conditions say that a constant is negative and half of itself.
     fn is_minus_infinity(&self, name: &str) -> bool {
         let ast = &self.rule.ast;

@@ -17,7 +17,7 @@ use tautomer_tensor::DType;
 const TOGETHER: usize = 3;
 
 /// Limit on the instances that are made.
-const INSTANCES: usize = 500_000;
+const INSTANCES: usize = 200_000;
 
 /// Something that has an element type.
 enum Typed {
