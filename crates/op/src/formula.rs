@@ -155,6 +155,9 @@ pub enum AxesRule {
     Broadcast,
     /// The last two axes are multiplied as matrices; those before broadcast.
     Matrices,
+    /// The last axis of the first operand is multiplied with that of the second, a matrix, whose first axis comes in
+    /// its place; another operand is a vector with an entry for each row of that matrix.
+    Rows,
     /// Operands have a fixed number of axes, at most two.
     Fixed,
     /// The first two axes of the first operand are the batch and channel axes, and the other operands are vectors over
@@ -164,6 +167,8 @@ pub enum AxesRule {
     Along,
     /// The attribute `axes` has axes of the operand that are reduced.
     Reduced,
+    /// The attribute `axis` names the only axis of the operand that is reduced.
+    ReducedAlong,
     /// The attribute `axes` has axes of the operand that the result lacks.
     Removed,
     /// The attribute `axes` has axes of the result that the operand lacks.

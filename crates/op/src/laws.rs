@@ -149,4 +149,5 @@ pub(crate) mod axes {
 
     pub(crate) const ALONG: AxesRule = AxesRule::Along;
     pub(crate) const CHANNELS: AxesRule = AxesRule::Channels;
+    pub(crate) const ROWS: AxesRule = AxesRule::Rows;
 }

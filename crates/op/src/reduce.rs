@@ -6,8 +6,8 @@ use super::common::{Out, axes_value, int_operand, known_axes, known_axis, operan
 use super::elementwise::{larger, smaller};
 use super::value::shaped;
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Each, Eval, Fold, Formula, Func, Infer, Number, OpDef,
-    OpError, OpTraits, Operand, Reduction, System, Total, Value,
+    AttrDef, AttrKind, AttrValue, AxesRule, AxisOf, CostRule, Default, Each, Eval, Fold, Formula, Func, Infer, Number,
+    OpDef, OpError, OpTraits, Operand, Reduction, System, Total, Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Nd, Shape, Type};
@@ -133,6 +133,7 @@ pub(super) const OPS: &[OpDef] = &[
         .infer(infer_arg)
         .reference(reference!(argmax))
         .formula(Formula::Place(Fold::Max))
+        .axes(AxesRule::ReducedAlong)
         .traits(OpTraits::REDUCTION)
         .cost(CostRule::PerInput(1.0))
         .onnx("ArgMax", 1),
@@ -142,6 +143,7 @@ pub(super) const OPS: &[OpDef] = &[
         .infer(infer_arg)
         .reference(reference!(argmin))
         .formula(Formula::Place(Fold::Min))
+        .axes(AxesRule::ReducedAlong)
         .traits(OpTraits::REDUCTION)
         .cost(CostRule::PerInput(1.0))
         .onnx("ArgMin", 1),

@@ -6,8 +6,8 @@ use super::common::{Out, count, flat, select_axis, set, strides, transpose, type
 use super::order::{sort_by, total_order};
 use super::value::shaped;
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, Operand, System,
-    Value,
+    AttrDef, AttrKind, AttrValue, AxesRule, AxisOf, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, Operand,
+    System, Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Nd, Shape, Type};
@@ -43,6 +43,7 @@ pub(super) const OPS: &[OpDef] = &[
     .canonical(canonical_sort)
     .reference(reference!(sort))
     .formula(Formula::Sorted)
+    .axes(AxesRule::Along)
     .cost(CostRule::PerInput(16.0)),
     OpDef::new(
         "unique_consecutive",

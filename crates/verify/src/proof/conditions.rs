@@ -285,7 +285,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The dimensions that a name of a shape has, if none of them stands for another one, as 0 and -1 do.
+    /// The numbers that the matcher sees in a shape with a name; `None` if it may be another number, as for 0 and -1 where
+    /// inference knows the dimension.
     fn shape(&self, name: &str) -> Option<Vec<Dim>> {
         let mut named = self.named.shapes.iter().filter(|(own, ..)| **own == *name);
         let (_, step, attr) = named.next()?;
@@ -294,7 +295,9 @@ impl Reader<'_> {
         };
         match attrs[*attr].as_ref()? {
             AttrValue::Ints(list)
-                if named.next().is_none() && list.iter().all(|d| d.as_const().is_none_or(|n| n > 0)) =>
+                if named.next().is_none()
+                    && (self.form.is_written(*step, *attr)
+                        || list.iter().all(|d| d.as_const().is_none_or(|n| n > 0))) =>
             {
                 Some(list.clone())
             }

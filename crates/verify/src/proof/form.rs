@@ -59,6 +59,8 @@ pub(super) struct Form {
     extents: Vec<Vec<Dim>>,
     /// Numbers that each represent every number between two others.
     ordered: Rc<[(f64, Between)]>,
+    /// Entries of shapes that the matcher sees as they are written, 0 or -1: the step, the attribute, the entry.
+    written: Vec<(usize, usize, usize, i64)>,
 }
 
 /// For each step, whether it is a constant with equal elements used only by elementwise operators: such a constant may
@@ -137,13 +139,34 @@ impl Form {
             recipe,
             extents,
             ordered: Rc::from([]),
+            written: Vec::new(),
         }
+    }
+
+    /// The form with entries of shapes as they are written where inference does not know the dimension: 0 for that of
+    /// the operand, and -1 for the one that is left.
+    pub(super) fn with_written(&self, entries: &[(usize, usize, usize, i64)]) -> Form {
+        let mut out = self.clone();
+        for &(step, attr, entry, number) in entries {
+            if let Step::Call { attrs, .. } = &mut out.recipe.steps[step]
+                && let Some(AttrValue::Ints(list)) = &mut attrs[attr]
+            {
+                list[entry] = Dim::Const(number);
+            }
+        }
+        out.written = entries.to_vec();
+        out
     }
 
     /// The form with numbers that represent every number between two others.
     pub(super) fn with_ordered(mut self, numbers: Rc<[(f64, Between)]>) -> Form {
         self.ordered = numbers;
         self
+    }
+
+    /// True if entries of a shape are as they are written.
+    pub(super) fn is_written(&self, step: usize, attr: usize) -> bool {
+        self.written.iter().any(|&(own, at, ..)| (own, at) == (step, attr))
     }
 
     /// The key that identifies the form.
@@ -246,6 +269,15 @@ impl Form {
                 }
                 other => add(&mut graph, other, &made)?,
             };
+            for (_, attr, entry, number) in self.written.iter().filter(|(step, ..)| *step == made.len()) {
+                if let Node::Call { attrs, .. } = &mut graph.vertex_mut(v).node {
+                    let mut own = attrs.to_vec();
+                    if let Some(AttrValue::Ints(list)) = own.get_mut(*attr) {
+                        list[*entry] = Dim::Const(*number);
+                    }
+                    *attrs = own.into();
+                }
+            }
             made.push(v);
         }
         let roots: Vec<VertexId> = self.recipe.roots.iter().map(|&i| made[i]).collect();

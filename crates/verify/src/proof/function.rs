@@ -21,7 +21,7 @@ fn is_one_value(x: &Expr) -> bool {
     x.as_number().is_some() || x.as_factor().is_some()
 }
 
-fn is_element(x: &Expr) -> bool {
+pub(super) fn is_element(x: &Expr) -> bool {
     matches!(x.as_factor(), Some(Factor::Element(..)))
 }
 

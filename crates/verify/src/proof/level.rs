@@ -5,6 +5,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashSet;
 
 use super::cases::{CASES, Given, Proved, Unproved, prove_from};
+use super::certificate::Trail;
 use super::conditions::{self, Named};
 use super::facts::Effort;
 use super::form::{Form, has_sized_constants};
@@ -177,12 +178,17 @@ impl AtLevel<'_> {
                 all_types: self.task.all_types || types,
                 all_type_attributes: types,
                 all_words,
+                all_shapes: self.ordered.is_none() && self.exhausts_written_shapes(&forms),
                 rounded: coverage.rounded,
                 limited,
                 tokens: given.tokens.to_vec(),
                 ordered: self.ordered,
             },
         );
+        // A certificate has no way to say that a constant is minus infinity.
+        if self.scope.has_minus_infinity() {
+            coverage.trail = Trail::default();
+        }
         Ok(coverage)
     }
 

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::case::{Case, Res, Stop, has_bound};
 use super::expr::{Expr, Factor, Fun, ROUNDED};
 use super::fold::Cases;
-use super::function::{function, holds_all};
+use super::function::{function, holds_all, is_element};
 use super::laws;
 use tautomer_graph::{Graph, Node, VertexId};
 use tautomer_op::movement::Map;
@@ -565,15 +565,16 @@ impl<'a> Meaning<'a> {
             });
         }
         // A number that is an integer of the type is converted to that one; only real numbers are not rounded before.
+        // An element of an integer type that no conversion has rounded is the same number everywhere.
         if call.def.law() == Formula::Function(Function::Conversion)
-            && from.is_float()
+            && (from.is_float() || from.int_range().is_some())
             && to.int_range().is_some()
-            && self.case.only_finite()
         {
-            for (_, value) in values.iter_mut().flatten() {
+            let is_real = from.is_float() && self.case.only_finite();
+            for (_, value) in values.iter_mut().flatten().filter(|_| is_real) {
                 *value = self.as_integer(value);
             }
-            let is_one = |value: &Expr| self.is_integer_of(value, to);
+            let is_one = |value: &Expr| self.is_integer_of(value, to) && (is_real || is_element(value));
             if let [cases] = values.as_slice()
                 && cases.iter().all(|(_, value)| is_one(value))
             {

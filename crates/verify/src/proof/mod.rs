@@ -40,6 +40,7 @@ mod tests;
 mod types;
 mod whole;
 mod windows;
+mod written;
 
 use std::fmt;
 

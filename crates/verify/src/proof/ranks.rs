@@ -40,7 +40,7 @@ const COMBINATIONS: usize = 7000;
 const WORDS: usize = 16;
 
 /// Limit on the skeletons of a rule.
-const SKELETONS: usize = 200;
+const SKELETONS: usize = 500;
 
 /// Limit on the forms that are proved.
 const FORMS: usize = 2500;
@@ -248,7 +248,7 @@ fn skeletons(scope: &Scope<'_>, forms: &[Prepared]) -> Option<Vec<Skeleton>> {
                     axes.push((at, open.step, open.attr));
                 }
                 AttrKind::Float | AttrKind::Int | AttrKind::Bool | AttrKind::OneOf(_) | AttrKind::DType => {}
-                _ if open.fixed_length => {}
+                _ if open.fixed_length || scope.has_fixed_parts(open) => {}
                 _ => return None,
             }
         }

@@ -308,6 +308,20 @@ impl<'a> Scope<'a> {
         })
     }
 
+    /// True for the sizes of the parts of a `split` if the pattern or a condition says how many there are.
+    pub(super) fn has_fixed_parts(&self, open: &Open) -> bool {
+        fixes_parts(self.rule, (open.def, open.def.attrs[open.attr].name), &open.source)
+    }
+
+    /// True for the number of parts of a `split` beside sizes of which there is a fixed number: it is that number.
+    fn counts_fixed_parts(&self, open: &Open, all: &[Open]) -> bool {
+        let is_own = |other: &&Open| other.step == open.step && other.def.attrs[other.attr].name == "sizes";
+        open.def.shapes == ShapeRule::Split
+            && open.def.attrs[open.attr].name == "num_outputs"
+            && !matches!(open.source, Source::Name(_))
+            && all.iter().find(is_own).is_some_and(|sizes| self.has_fixed_parts(sizes))
+    }
+
     fn target(&self) -> Vec<ExprId> {
         let target = &self.rule.target;
         target.lets.iter().map(|l| l.value).chain([target.result]).collect()
@@ -332,6 +346,29 @@ impl<'a> Scope<'a> {
             } => is_it(*lhs) && literal(*rhs) || is_it(*rhs) && literal(*lhs),
             _ => false,
         })
+    }
+
+    /// True if conditions leave minus infinity alone for a constant.
+    pub(super) fn has_minus_infinity(&self) -> bool {
+        let mut variables = self.rule.variables.iter();
+        variables.any(|variable| self.is_minus_infinity(&variable.name))
+    }
+
+    /// True if conditions say that a constant is negative and half of itself.
+    fn is_minus_infinity(&self, name: &str) -> bool {
+        let ast = &self.rule.ast;
+        let own = |id: ExprId| self.is_value_of(id, name);
+        let half = |id: ExprId| {
+            matches!(ast.kind(id), ExprKind::Binary { op: BinaryOp::Mul, lhs, rhs }
+                if own(*lhs) && matches!(ast.kind(*rhs), ExprKind::Float { value, .. } if *value == 0.5))
+        };
+        let is = |test: &dyn Fn(BinaryOp, ExprId, ExprId) -> bool| {
+            let mut conditions = self.rule.conditions.iter();
+            conditions.any(|&id| matches!(ast.kind(id), ExprKind::Binary { op, lhs, rhs } if test(*op, *lhs, *rhs)))
+        };
+        let zero = |id: ExprId| matches!(ast.kind(id), ExprKind::Int { value: 0, .. });
+        is(&|op, lhs, rhs| op == BinaryOp::Lt && own(lhs) && zero(rhs))
+            && is(&|op, lhs, rhs| op == BinaryOp::Eq && half(lhs) && own(rhs))
     }
 
     /// True for `value(name)`.
@@ -510,6 +547,67 @@ impl<'a> Scope<'a> {
         }
         Some(out)
     }
+}
+
+/// True for the sizes of the parts of a `split` if a condition says how many sizes there are, or if the source writes
+/// the number of parts beside them. Then they may be left out, so they must not be passed on.
+pub(super) fn fixes_parts(rule: &Rule, (def, attr): (&OpDef, &str), source: &Source) -> bool {
+    if def.shapes != ShapeRule::Split || attr != "sizes" {
+        return false;
+    }
+    let ast = &rule.ast;
+    let is_length = |id: ExprId, name: &str| {
+        matches!(ast.kind(id), ExprKind::Call { callee, args, .. } if callee.as_str() == "len"
+            && matches!(args.as_slice(), [arg] if matches!(ast.kind(*arg), ExprKind::Name(own) if **own == *name)))
+    };
+    let counted = |name: &str| {
+        rule.conditions.iter().any(|&condition| {
+            matches!(ast.kind(condition), ExprKind::Binary { op: BinaryOp::Eq, lhs, rhs }
+                if is_length(*lhs, name) && matches!(ast.kind(*rhs), ExprKind::Int { .. }))
+        })
+    };
+    if let Source::Name(name) = source
+        && counted(name)
+    {
+        return true;
+    }
+    let is_passed_on = |rest: &str| {
+        let target = rule.target.lets.iter().map(|l| l.value).chain([rule.target.result]);
+        let mut waiting: Vec<ExprId> = target.collect();
+        while let Some(id) = waiting.pop() {
+            if let ExprKind::Call { attrs: Some(attrs), .. } = ast.kind(id)
+                && attrs.rest.as_ref().is_some_and(|own| own.as_str() == rest)
+            {
+                return true;
+            }
+            waiting.extend(ast.operands(id));
+        }
+        false
+    };
+    let is_left_alone = match source {
+        Source::Name(_) => false,
+        Source::Rest(name, _) => !is_passed_on(name),
+        Source::Place(..) => true,
+    };
+    if !is_left_alone {
+        return false;
+    }
+    let calls = rule.source.nodes().filter_map(|(at, node)| match node {
+        PatternNode::Call { def, attrs, .. } if def.shapes == ShapeRule::Split => Some((at, def, attrs)),
+        _ => None,
+    });
+    let mut own = calls.filter(|(at, def, attrs)| {
+        let sizes = def.attr_index("sizes").and_then(|i| attrs.get(i));
+        match (sizes, source) {
+            (Some(AttrPattern::Rest(own)), Source::Rest(name, attr)) => own == name && *attr == "sizes",
+            (Some(AttrPattern::Any), Source::Place(place, attr)) => *place == at.0 && *attr == "sizes",
+            _ => false,
+        }
+    });
+    own.any(|(_, def, attrs)| {
+        let number = def.attr_index("num_outputs").and_then(|i| attrs.get(i));
+        matches!(number, Some(AttrPattern::Value(AttrValue::Int(_))))
+    })
 }
 
 /// The rank that an operator requires of an operand in all calls that a pattern matches.

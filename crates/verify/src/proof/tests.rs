@@ -3,6 +3,7 @@
 mod bounded;
 mod defined;
 mod functions;
+mod lengths;
 mod ordered;
 mod ranks;
 mod reshapes;

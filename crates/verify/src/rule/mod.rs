@@ -6,6 +6,7 @@ mod evidence_tests;
 mod failures;
 mod matched;
 mod matches;
+mod members;
 mod probes;
 mod reached;
 pub(crate) mod search;
@@ -23,6 +24,7 @@ use crate::compare::finding::Fault;
 use crate::instance::random::Random;
 use crate::instance::recipe::Recipe;
 use crate::instance::seeds::{Seeds, unmatched_alternatives};
+use crate::proof::ledger::Covers;
 use crate::proof::{self, Coverage};
 use crate::verdict::options::Options;
 use crate::verdict::report::{Report, Verdict, counterexample};
@@ -55,6 +57,30 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
         report.verdict = Verdict::Undecided("internal error: the verifier panicked on this rule".to_owned());
         report
     })
+}
+
+/// The proof for any number of members, where those for two and for three are one.
+fn of_any_members(rule: &Rule, examples: &[Example], options: &Options) -> Option<Coverage> {
+    let mut out = Coverage {
+        any_rank: true,
+        ranks: (usize::MAX, 0),
+        ..Coverage::default()
+    };
+    for few in members::with_few(rule)? {
+        let Verdict::ProvedForAll(own) = verify(&few, examples, options).verdict else {
+            return None;
+        };
+        out.forms += own.forms;
+        out.cases += own.cases;
+        out.any_rank &= own.any_rank;
+        out.rounded |= own.rounded;
+        out.ranks = (out.ranks.0.min(own.ranks.0), out.ranks.1.max(own.ranks.1));
+        for line in own.ledger.lines() {
+            out.ledger.add(line.what.clone(), line.covers.clone());
+        }
+    }
+    out.ledger.add("the number of members", Covers::Symbolic);
+    Some(out)
 }
 
 /// Limits on the vertices and on the alternatives of a source.
@@ -157,7 +183,10 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
             Verdict::Refuted(Box::new(counterexample(smallest)))
         }
         (None, Some(Ok(coverage))) if coverage.ledger.is_complete() => Verdict::ProvedForAll(coverage),
-        (None, Some(Ok(coverage))) => Verdict::ProvedFor(coverage),
+        (None, Some(Ok(coverage))) => match of_any_members(rule, examples, options) {
+            Some(complete) => Verdict::ProvedForAll(complete),
+            None => Verdict::ProvedFor(coverage),
+        },
         (None, _) if report.instances > 0 => match missed {
             None => evidence.verdict(),
             Some(what) => Verdict::Undecided(format!(

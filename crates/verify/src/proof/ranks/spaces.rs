@@ -29,6 +29,10 @@ struct Spaces {
     of: FxHashMap<VertexId, Vec<Axis>>,
     /// The values whose axes the attributes of operators number.
     numbered: Vec<Vec<Axis>>,
+    /// The numbers of axes that are counted from the ranks of variables.
+    from_ranks: Vec<usize>,
+    /// Values with axes that may have these numbers.
+    counted: Vec<Vec<Axis>>,
 }
 
 /// The largest rank of a value after removing all axes that can be removed; `None` if that is not known.
@@ -41,6 +45,14 @@ pub(super) fn least_ranks(
     text: &Text,
 ) -> Option<usize> {
     let mut spaces = Spaces::default();
+    for (name, less) in &text.counted {
+        let own = leaves.iter().filter(|(_, names)| names.contains(name));
+        let rank = |v: &VertexId| Some(graph.ty(*v).as_tensor()?.shape.as_ref()?.len());
+        for (v, _) in own {
+            // A negative number is counted from the other end.
+            spaces.from_ranks.push(rank(v)?.checked_sub(*less)?);
+        }
+    }
     for v in graph.rpo_from(source.iter().chain(target).copied()) {
         spaces.enter(graph, v, leaves, text)?;
     }
@@ -168,6 +180,18 @@ impl Spaces {
                 }
                 return Some(x.clone());
             }
+            (AxesRule::Rows, [x, w, rest @ ..]) if x.len() == rank && w.len() == 2 => {
+                self.kept.push(*x.last()?);
+                self.kept.extend(w);
+                self.join(*x.last()?, w[1]);
+                rest.iter().for_each(|space| self.kept.extend(space));
+                if rest.iter().any(|space| space.len() > 1) {
+                    return None;
+                }
+                let mut out = x.clone();
+                *out.last_mut()? = w[0];
+                return Some(out);
+            }
             (AxesRule::Along, all) => {
                 let first = all.first()?.clone();
                 for space in all {
@@ -178,6 +202,13 @@ impl Spaces {
                 }
                 self.along(def, attrs, &first, text)?;
                 return Some(first);
+            }
+            (AxesRule::ReducedAlong, [x]) => {
+                let axis = self.along(def, attrs, x, text)?;
+                if rank == x.len() {
+                    return Some(x.clone());
+                }
+                return Some((0..x.len()).filter(|i| *i != axis).map(|i| x[i]).collect());
             }
             (AxesRule::Reduced, [x]) => {
                 let axes = match list("axes") {
@@ -222,7 +253,7 @@ impl Spaces {
                 self.listed(&out, &axes, text)?;
                 return Some(out);
             }
-            (AxesRule::Permuted, [x]) if !text.orders.is_empty() && !text.from_front && !text.from_end => {
+            (AxesRule::Permuted, [x]) if !text.orders.is_empty() && !text.has_numbers() => {
                 let perm = list("perm").unwrap_or_else(|| (0..x.len()).rev().collect());
                 self.numbered.push(x.clone());
                 return perm.into_iter().map(|i| x.get(i).copied()).collect();
@@ -239,6 +270,8 @@ impl Spaces {
             self.numbered.extend(operands.first().cloned());
             self.numbered.push(out.clone());
         }
+        self.counted.extend(operands.iter().cloned());
+        self.counted.push(out.clone());
         Some(out)
     }
 
@@ -262,7 +295,8 @@ impl Spaces {
     }
 
     /// An operator along one axis: the axis stays, and so do those between it and the end from which it is counted.
-    fn along(&mut self, def: &OpDef, attrs: &[AttrValue], space: &[Axis], text: &Text) -> Option<()> {
+    /// Returns its number.
+    fn along(&mut self, def: &OpDef, attrs: &[AttrValue], space: &[Axis], text: &Text) -> Option<usize> {
         let axis = match attrs.get(def.attr_index("axis")?)? {
             AttrValue::Int(d) => usize::try_from(d.as_const()?).ok()?,
             _ => return None,
@@ -272,7 +306,7 @@ impl Spaces {
         if !text.single.is_empty() || !text.lists.is_empty() {
             self.numbered.push(space.to_vec());
         }
-        Some(())
+        Some(axis)
     }
 
     /// An operator with a list of axes.
@@ -287,10 +321,16 @@ impl Spaces {
 
     /// Axes that the rule may write as numbers, counted from the first or from the last one.
     fn written(&mut self, space: &[Axis], axes: &[usize], text: &Text) {
-        if let Some(last) = axes.iter().max().filter(|_| text.from_front) {
+        let from_ranks = self.from_ranks.clone();
+        if axes.iter().any(|axis| from_ranks.contains(axis)) {
+            self.counted.push(space.to_vec());
+        }
+        let (front, end) = (&text.from_front, &text.from_end);
+        if let Some(last) = axes.iter().filter(|axis| front.may_be(**axis)).max() {
             self.kept.extend(&space[..=*last]);
         }
-        if let Some(first) = axes.iter().min().filter(|_| text.from_end) {
+        let is_at_end = |axis: &&usize| end.may_be(space.len() - **axis) || from_ranks.contains(*axis);
+        if let Some(first) = axes.iter().filter(is_at_end).min() {
             self.kept.extend(&space[*first..]);
         }
     }
@@ -346,6 +386,21 @@ impl Spaces {
         numbered.dedup();
         // A name of axes has to mean the same axes wherever it stands, so that all renumber them alike.
         let everything = text.everything || names > 0 && numbered.len() > 1 && !text.is_natural();
+        // An axis that is counted from a rank stays the same if that variable and the value lose the same axes.
+        let lost = |space: &[Axis]| -> BTreeSet<Axis> {
+            let all = self.resolved(space).into_iter();
+            all.filter(|axis| !kept.contains(axis)).collect()
+        };
+        let of_variable = |name: &Arc<str>| {
+            let own: Vec<_> = leaves.iter().filter(|(_, names)| names.contains(name)).collect();
+            match own.as_slice() {
+                [(v, _)] => self.of.get(v).map(|space| lost(space)),
+                _ => None,
+            }
+        };
+        let is_steady =
+            |name: &Arc<str>| of_variable(name).is_some_and(|own| self.counted.iter().all(|space| lost(space) == own));
+        let everything = everything || !text.counted.iter().all(|(name, _)| is_steady(name));
         // Two axes in the same lists become one, which takes values that have either both or none of them.
         let wide = leaves
             .iter()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::super::scope::Source;
+use super::super::scope::{Source, fixes_parts};
 use super::numbering::Numbering;
 use tautomer_graph::term::Reads;
 use tautomer_lang::ast::{BinaryOp, Dims, ExprId, ExprKind, TypeKind};
@@ -27,6 +27,25 @@ pub(super) enum Looked {
     Numbered,
 }
 
+/// Numbers of axes that the rule writes.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    numbers: BTreeSet<usize>,
+    /// Some are computed.
+    any: bool,
+}
+
+impl Written {
+    /// True if an axis with this number may be one that the rule writes.
+    pub(super) fn may_be(&self, number: usize) -> bool {
+        self.any || self.numbers.contains(&number)
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.any && self.numbers.is_empty()
+    }
+}
+
 /// The statements of a rule about ranks and axes.
 #[derive(Debug, Default)]
 pub(super) struct Text {
@@ -37,13 +56,17 @@ pub(super) struct Text {
     /// Variables whose shapes are equal from an axis on, according to a condition; they have equal rank if one of them
     /// has the axis.
     pub(super) equal: Vec<(Arc<str>, Arc<str>, usize)>,
-    /// Some axis is written as a number from the front, or from the end.
-    pub(super) from_front: bool,
-    pub(super) from_end: bool,
+    /// Axes that are written as numbers, counted from the front, and from the end, where the last axis is 1.
+    pub(super) from_front: Written,
+    pub(super) from_end: Written,
     /// Names of lists of axes; names of single axes; names of orders of axes.
     pub(super) lists: BTreeSet<Source>,
     pub(super) single: BTreeSet<Source>,
     pub(super) orders: BTreeSet<Source>,
+    /// Names of the sizes of parts along an axis that stays, of which there is a fixed number.
+    parts: BTreeSet<Source>,
+    /// Variables whose ranks an axis is counted from, and how far: `x.rank - 1`.
+    pub(super) counted: Vec<(Arc<str>, usize)>,
     /// An attribute is computed in a way that fixes every axis.
     pub(super) everything: bool,
     /// A list of axes is left out, and may mean all of them.
@@ -66,6 +89,14 @@ fn has(names: &BTreeSet<Source>, name: &str) -> bool {
 
 fn is_axes(kind: AttrKind) -> bool {
     matches!(kind, AttrKind::Axis(_) | AttrKind::Axes(_))
+}
+
+/// True for attributes that are one value and no axis. Operators that count axes by such a number keep all of theirs.
+fn is_plain(kind: AttrKind) -> bool {
+    matches!(
+        kind,
+        AttrKind::Int | AttrKind::Float | AttrKind::Bool | AttrKind::OneOf(_) | AttrKind::DType
+    )
 }
 
 impl Text {
@@ -135,7 +166,12 @@ impl Text {
     /// True if every number of an axis is used where it counts the axes of the same value as in the source, or is
     /// mapped to one that does.
     pub(super) fn is_natural(&self) -> bool {
-        self.natural && !self.unnatural && !self.from_front && !self.from_end
+        self.natural && !self.unnatural && !self.has_numbers()
+    }
+
+    /// True if some axis is written as a number.
+    pub(super) fn has_numbers(&self) -> bool {
+        !self.from_front.is_empty() || !self.from_end.is_empty() || !self.counted.is_empty()
     }
 
     /// The number of ways in which an axis can be in the lists of axes, if the rule has any: axes that are in the same
@@ -152,14 +188,21 @@ impl Text {
                 PatternNode::Call { def, attrs, .. } => {
                     for (declared, pattern) in def.attrs.iter().zip(attrs) {
                         let kind = declared.kind;
+                        let name = match pattern {
+                            AttrPattern::Bind(name) => Some(Source::Name(name.clone())),
+                            AttrPattern::Rest(name) => Some(Source::Rest(name.clone(), declared.name)),
+                            AttrPattern::Any => Some(Source::Place(at.0, declared.name)),
+                            _ => None,
+                        };
+                        if let Some(name) = name {
+                            if fixes_parts(rule, (*def, declared.name), &name) {
+                                self.parts.insert(name);
+                            } else {
+                                self.bind(kind, declared.name, name)?;
+                            }
+                            continue;
+                        }
                         match pattern {
-                            AttrPattern::Bind(name) => self.bind(kind, declared.name, Source::Name(name.clone()))?,
-                            AttrPattern::Rest(name) => {
-                                self.bind(kind, declared.name, Source::Rest(name.clone(), declared.name))?;
-                            }
-                            AttrPattern::Any => {
-                                self.bind(kind, declared.name, Source::Place(at.0, declared.name))?;
-                            }
                             AttrPattern::List(items) => {
                                 let open = items.iter().any(|item| !matches!(item, ListItem::Int(_)));
                                 for item in items {
@@ -183,6 +226,7 @@ impl Text {
                             AttrPattern::Default => self.preset(kind, declared.default),
                             AttrPattern::BindEach(_) => return None,
                             AttrPattern::Computed(id) => self.attribute(rule, *id, is_axes(kind)),
+                            AttrPattern::Bind(_) | AttrPattern::Rest(_) | AttrPattern::Any => {}
                         }
                     }
                 }
@@ -220,11 +264,12 @@ impl Text {
     }
 
     fn number(&mut self, n: i64) {
-        if n < 0 {
-            self.from_end = true;
+        let written = if n < 0 {
+            &mut self.from_end
         } else {
-            self.from_front = true;
-        }
+            &mut self.from_front
+        };
+        written.numbers.insert(n.unsigned_abs() as usize);
         self.largest = self.largest.max(n.unsigned_abs() as usize + 1);
     }
 
@@ -350,6 +395,14 @@ impl Text {
             ExprKind::Int { value, .. } => usize::try_from(*value).ok(),
             _ => None,
         };
+        // The number of parts.
+        if let ExprKind::Call { callee, args, .. } = rule.ast.kind(lhs)
+            && callee.as_str() == "len"
+            && let [arg] = args.as_slice()
+            && self.has_parts(rule, *arg)
+        {
+            return int(rhs).map(|_| ());
+        }
         // Bounds of the number of listed axes: one axis of each kind stays.
         if let (ExprKind::Call { callee, args, .. }, Some(n)) = (rule.ast.kind(lhs), int(rhs))
             && callee.as_str() == "len"
@@ -406,6 +459,11 @@ impl Text {
         None
     }
 
+    /// True for the name of a list with the sizes of parts.
+    fn has_parts(&self, rule: &Rule, id: ExprId) -> bool {
+        matches!(rule.ast.kind(id), ExprKind::Name(name) if has(&self.parts, name))
+    }
+
     /// Arithmetic over dimensions of variables.
     fn sizes(&mut self, rule: &Rule, id: ExprId) -> Option<()> {
         let ast = &rule.ast;
@@ -419,6 +477,10 @@ impl Text {
             } => {
                 self.sizes(rule, *lhs)?;
                 self.sizes(rule, *rhs)
+            }
+            // The size of a part.
+            ExprKind::Index { base, index } if self.has_parts(rule, *base) => {
+                matches!(ast.kind(*index), ExprKind::Int { .. }).then_some(())
             }
             ExprKind::Index { base, index } => {
                 let name = self.field(rule, *base, "shape")?;
@@ -541,7 +603,11 @@ impl Text {
                         continue;
                     }
                     self.unnatural |= axes && !is_natural;
-                    self.attribute(rule, entry.value, axes);
+                    // A written number, word or element type is no axis.
+                    let is_plain = declared.is_some_and(|d| is_plain(d.kind)) && !self.asks(rule, entry.value);
+                    if !is_plain {
+                        self.attribute(rule, entry.value, axes);
+                    }
                 }
                 if let Some(def) = def
                     && attrs.as_ref().is_none_or(|a| a.rest.is_none())
@@ -572,7 +638,7 @@ impl Text {
             self.everything |= axes && rule.ast.mentions(id, &|_| true);
             return;
         }
-        if axes && self.axes(rule, id) {
+        if axes && (self.axes(rule, id) || self.from_rank(rule, id)) {
             return;
         }
         // Where no axis of the variables that it looks at is taken away, it has the same value.
@@ -593,15 +659,48 @@ impl Text {
         }
     }
 
+    /// Reads `x.rank - 1`, alone or in a list: an axis that is counted from the end, as long as the value with that axis
+    /// loses the same axes as `x`.
+    fn from_rank(&mut self, rule: &Rule, id: ExprId) -> bool {
+        let ast = &rule.ast;
+        let id = match ast.kind(id) {
+            ExprKind::List(items) => match items.as_slice() {
+                [item] => *item,
+                _ => return false,
+            },
+            _ => id,
+        };
+        let (rank, less) = match ast.kind(id) {
+            ExprKind::Binary {
+                op: BinaryOp::Sub,
+                lhs,
+                rhs,
+            } => match ast.kind(*rhs) {
+                ExprKind::Int { value, .. } => (*lhs, *value),
+                _ => return false,
+            },
+            _ => (id, 0),
+        };
+        let (Some(name), Ok(less)) = (self.field(rule, rank, "rank"), usize::try_from(less)) else {
+            return false;
+        };
+        self.largest = self.largest.max(less + 1);
+        self.counted.push((name, less));
+        true
+    }
+
     fn numbers(&mut self, rule: &Rule, id: ExprId) {
         match rule.ast.kind(id) {
             ExprKind::Int { value, .. } => self.number(i64::try_from(*value).unwrap_or(0)),
-            ExprKind::Name(_) => {}
-            _ => rule
-                .ast
-                .operands(id)
-                .into_iter()
-                .for_each(|part| self.numbers(rule, part)),
+            ExprKind::Name(_) | ExprKind::Bool(_) | ExprKind::Str(_) | ExprKind::Float { .. } => {}
+            ExprKind::List(items) => items.iter().for_each(|&item| self.numbers(rule, item)),
+            // The number itself may be another one.
+            _ => {
+                self.from_front.any = true;
+                self.from_end.any = true;
+                let parts = rule.ast.operands(id);
+                parts.into_iter().for_each(|part| self.numbers(rule, part));
+            }
         }
     }
 

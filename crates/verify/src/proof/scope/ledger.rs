@@ -12,7 +12,7 @@ use crate::proof::ledger::{Covers, Ledger};
 use crate::proof::ranks::Ranks;
 use tautomer_graph::term::Reads;
 use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind, RuleClass};
-use tautomer_op::{AttrKind, AttrValue};
+use tautomer_op::{AttrKind, AttrValue, ShapeRule};
 use tautomer_rule::{AttrPattern, Count, ListItem, Pattern, PatternId, PatternNode, ProjIndex};
 use tautomer_tensor::DType;
 
@@ -31,6 +31,8 @@ pub(in crate::proof) struct Found<'a> {
     pub(in crate::proof) all_type_attributes: bool,
     /// Booleans and words were tried in all combinations.
     pub(in crate::proof) all_words: bool,
+    /// The shapes of `reshape` were tried with 0 and -1, and have fixed lengths.
+    pub(in crate::proof) all_shapes: bool,
     /// Constants that differ in their last digits were assumed to be equal.
     pub(in crate::proof) rounded: bool,
     /// The number of forms whose proof took too long.
@@ -171,6 +173,8 @@ impl Scope<'_> {
             symbolic: bool,
             /// It is one of a few element types.
             types: bool,
+            /// It follows from a list of sizes.
+            counts_parts: bool,
             values: Vec<AttrValue>,
         }
         let mut all: BTreeMap<&Source, Seen<'_>> = BTreeMap::new();
@@ -183,6 +187,7 @@ impl Scope<'_> {
                 let seen = all.entry(&open.source).or_insert(Seen {
                     open,
                     types: true,
+                    counts_parts: true,
                     symbolic: false,
                     values: Vec::new(),
                 });
@@ -195,6 +200,7 @@ impl Scope<'_> {
                 };
                 seen.symbolic |= symbol;
                 seen.types = seen.types && accepted_types(&form.recipe, open).is_some();
+                seen.counts_parts = seen.counts_parts && self.counts_fixed_parts(open, &form.open);
                 if !symbol {
                     let value = value.or_else(|| form.filled[open.step].get(open.attr).cloned());
                     let value = value.unwrap_or(AttrValue::None);
@@ -209,7 +215,8 @@ impl Scope<'_> {
             let (def, declared) = (seen.open.def, &seen.open.def.attrs[seen.open.attr]);
             let what = format!("`{}` of `{}`", declared.name, def.name);
             // Lists whose length the pattern does not fix.
-            let counted = seen.open.fixed_length || !matches!(declared.name, "sizes");
+            let counted =
+                seen.open.fixed_length || !matches!(declared.name, "sizes") || self.has_fixed_parts(seen.open);
             // Beside each element type of the operands.
             let finite = domain(declared.kind).is_some() || seen.types && found.ranks.is_some();
             let named = |id: ExprId| match (&seen.open.source, self.rule.ast.kind(id)) {
@@ -228,10 +235,12 @@ impl Scope<'_> {
                 (false, _) if matches!(declared.kind, AttrKind::DType) && found.all_type_attributes => {
                     Covers::Exhausted
                 }
+                (true, _) if found.all_shapes && seen.open.def.shapes == ShapeRule::Reshape => Covers::Symbolic,
                 (true, _) if declared.name == "shape" && !seen.open.fixed_length => {
                     Covers::Sampled("without 0 and -1".to_owned())
                 }
                 (true, _) if counted => Covers::Symbolic,
+                (false, _) if seen.counts_parts => Covers::Exhausted,
                 (true, _) => Covers::Sampled("with as many parts as in the instances".to_owned()),
                 (false, true) if found.all_words || found.ranks.is_some() => Covers::Exhausted,
                 (false, _) => Covers::Sampled(listed(seen.values.iter().map(shown))),
@@ -262,7 +271,9 @@ impl Scope<'_> {
             let is_ordered = found.ordered.is_some_and(|o| o.constants.contains(&i));
             if !values.is_empty() && !is_ordered {
                 let is_value = |id| self.is_value_of(id, &variable.name);
-                let one = self.is_fixed(&is_value) || found.rounded && self.is_near_one_number(&is_value);
+                let one = self.is_fixed(&is_value)
+                    || self.is_minus_infinity(&variable.name)
+                    || found.rounded && self.is_near_one_number(&is_value);
                 out.add(
                     format!("the value of `{}`", variable.name),
                     if one {
