@@ -17,6 +17,7 @@ use super::call::{done, or_decline};
 use super::micro::Micro;
 use super::panels::{Left, Panels};
 use super::product::{Finish, Right, Start, product};
+use super::tile::transpose;
 use super::{Call, Done, Kernel};
 use tautomer_op::AttrValue;
 use tautomer_tensor::DType;
@@ -267,10 +268,10 @@ impl Attention<'_> {
     /// The keys and values of a head in blocks.
     fn blocks(&self, micro: Micro, batch: usize, head: usize) -> Vec<Blocks> {
         let all = self.k.length();
-        let rows = |cached: &Cached<'_>, first: usize, count: usize| -> Vec<f32> {
-            (first..first + count)
-                .flat_map(|at| cached.row(batch, head, at).iter().copied())
-                .collect()
+        let rows = |cached: &Cached<'_>, first: usize, count: usize| {
+            let mut rows = Vec::with_capacity(count * cached.new.size);
+            (first..first + count).for_each(|at| rows.extend_from_slice(cached.row(batch, head, at)));
+            rows
         };
         let block = |first: usize| {
             let count = KEYS.min(all - first);
@@ -379,6 +380,8 @@ impl Attention<'_> {
             );
         }
         let is_finite = blocks.iter().all(|block| block.is_finite);
+        let mut rows = vec![0.0; width * size];
+        transpose(&out, [size, width], width, &mut rows, size);
         for i in 0..count {
             let is_whole = total[i] > 0.0;
             if self.is_masked && !is_whole && !is_finite {
@@ -391,8 +394,8 @@ impl Attention<'_> {
                 result.fill(0.0);
                 continue;
             }
-            let column = out[i..].iter().step_by(width);
-            result.iter_mut().zip(column).for_each(|(y, x)| *y = x / total[i]);
+            let row = &rows[i * size..][..size];
+            result.iter_mut().zip(row).for_each(|(y, x)| *y = x / total[i]);
         }
     }
 
