@@ -24,8 +24,10 @@ mod dot;
 mod elementwise;
 #[cfg(target_arch = "x86_64")]
 mod few;
+mod few_rows;
 mod finish;
 mod gates;
+mod geometry;
 mod image;
 mod inferred;
 mod integer;

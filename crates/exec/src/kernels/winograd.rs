@@ -115,7 +115,9 @@ impl Winograd {
             channels,
             filters,
             micro,
-            weights: matrices.map(|matrix| Left::of_rows(micro, matrix, rows)).collect(),
+            weights: matrices
+                .map(|matrix| Left::of_rows(micro, matrix, rows).kept())
+                .collect(),
         }
     }
 
