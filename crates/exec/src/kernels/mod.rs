@@ -8,6 +8,7 @@
 
 mod arena;
 mod attention;
+mod attention_heads;
 mod attention_mask;
 mod attention_softmax;
 mod broadcast;
