@@ -73,8 +73,8 @@ impl<'a> Mask<'a> {
         }
     }
 
-    /// The mask for `count` queries of a tile of `width` and all keys, which are divided into blocks of `block`, in rows
-    /// like those of scores.
+    /// The mask for `count` queries of a tile of `width` and all keys, in rows like those of scores. Keys are divided
+    /// into blocks of `block`.
     pub(super) fn turned(
         &self,
         [batch, head, first]: [usize; 3],

@@ -144,7 +144,7 @@ fn blocks_that_a_mask_hides() {
     let last = |i: usize, j: usize| i == s - 1 && j == t - 1;
     let but_first = |i: usize, j: usize| i > 0 && j < 5;
     // Only keys of the middle block, and then those after it.
-    let middle = |i: usize, j: usize| (130..200).contains(&j) && (i + j) % 3 > 0;
+    let middle = |i: usize, j: usize| (130..200).contains(&j) && !(i + j).is_multiple_of(3);
     let end = |_: usize, j: usize| j > 260;
     let masks: [&dyn Fn(usize, usize) -> bool; 5] = [&causal, &last, &but_first, &middle, &end];
     for is_seen in masks {

@@ -267,8 +267,8 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
 }
 
 /// True if the right matrix is the same in every run, so that it is packed once. Even a single row is multiplied faster
-/// with a packed matrix, which is read from large pages from its beginning to its end, unless its columns fill little of
-/// a panel.
+/// with a packed matrix, which is read from large pages from its beginning to its end, unless its columns fill little
+/// of a panel.
 fn is_worth_packing(call: &Call<'_>, m: usize, n: usize, k: usize) -> bool {
     call.is_fixed(1) && k > 0 && if m < 4 { m > 0 && n >= 16 } else { n > 0 }
 }

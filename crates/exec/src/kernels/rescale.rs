@@ -318,7 +318,6 @@ struct RowValues {
 /// between columns is subtracted.
 ///
 /// All is done in one loop, whose values stay in registers.
-#[expect(clippy::needless_range_loop, reason = "neighbouring elements of several arrays")]
 #[inline(always)]
 fn finish_row<T: Rounded, const N: usize, const ZEROS: bool>(
     rescale: &Rescale,

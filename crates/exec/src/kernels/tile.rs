@@ -66,8 +66,8 @@ impl Word for u32 {
     }
 }
 
-/// Transposes a matrix of `rows` rows that are `distance` elements apart: `out[j * width + i] = matrix[i * distance + j]`
-/// for each of the `columns` columns.
+/// Transposes a matrix of `rows` rows that are `distance` elements apart:
+/// `out[j * width + i] = matrix[i * distance + j]` for each of the `columns` columns.
 ///
 /// # Panics
 /// If either side is too short, or rows of the result overlap.
