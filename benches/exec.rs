@@ -52,6 +52,16 @@ fn matmul(bencher: Bencher<'_, '_>, n: usize) {
     call(bencher, "matmul", &[&[n, n], &[n, n]], &[], 2 * n * n * n);
 }
 
+/// Products with weights, which are packed once: rows, inner dimension, columns.
+#[divan::bench(args = [[1024, 1024, 1024], [256, 768, 2048], [256, 2048, 768], [1, 768, 2048], [1, 2048, 768]])]
+fn matmul_weights(bencher: Bencher<'_, '_>, [rows, inner, columns]: [usize; 3]) {
+    let (mut net, x) = Net::new(&[rows, inner]);
+    let w = net.param(&[inner, columns]);
+    net.flops = 2 * rows * inner * columns;
+    let y = net.call("matmul", &[x, w], &[]);
+    net.run(bencher, x, y);
+}
+
 #[divan::bench]
 fn matmul_batched(bencher: Bencher<'_, '_>) {
     let shapes: [&[usize]; 2] = [&[12, 128, 64], &[12, 64, 128]];
@@ -81,6 +91,21 @@ fn conv_depthwise(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn add_4m(bencher: Bencher<'_, '_>) {
     call(bencher, "add", &[&[1 << 22], &[1 << 22]], &[], 1 << 22);
+}
+
+/// A copy to memory that exists, with which what memory limits is compared.
+#[divan::bench]
+fn copy_4m(bencher: Bencher<'_, '_>) {
+    let from = vec![1.0f32; 1 << 22];
+    let mut to = vec![0.0f32; 1 << 22];
+    bencher
+        .counter(ItemsCount::new(1usize << 22))
+        .bench_local(|| black_box(&mut to).copy_from_slice(black_box(&from)));
+}
+
+#[divan::bench]
+fn relu_4m(bencher: Bencher<'_, '_>) {
+    call(bencher, "relu", &[&[1 << 22]], &[], 1 << 22);
 }
 
 #[divan::bench]
@@ -196,7 +221,7 @@ impl Net {
 #[divan::bench(args = [
     [3, 224, 64, 7, 2], [64, 56, 64, 1, 1], [256, 56, 64, 1, 1], [64, 56, 64, 3, 1], [128, 28, 128, 3, 1],
     [256, 14, 256, 3, 1], [512, 7, 512, 3, 1], [128, 28, 512, 1, 1], [2048, 7, 512, 1, 1], [256, 56, 256, 3, 1],
-    [16, 96, 24, 3, 1],
+    [16, 96, 24, 3, 1], [128, 56, 128, 3, 2], [256, 28, 256, 3, 2],
 ])]
 fn conv_layer(bencher: Bencher<'_, '_>, [channels, size, filters, kernel, stride]: [usize; 5]) {
     let (mut net, x) = Net::new(&[1, channels, size, size]);

@@ -10,6 +10,7 @@
 
 use pulp::{Arch, NullaryFnOnce};
 
+use super::attention_heads::{Cached, Heads};
 use super::attention_mask::{Mask, Turned};
 use super::attention_softmax::{Block, One};
 use super::bytes::Shared;
@@ -17,6 +18,7 @@ use super::call::{done, or_decline};
 use super::micro::Micro;
 use super::panels::{Left, Panels};
 use super::product::{Finish, Right, Start, product};
+use super::tile::transpose;
 use super::{Call, Done, Kernel};
 use tautomer_op::AttrValue;
 use tautomer_tensor::DType;
@@ -29,75 +31,6 @@ const KEYS: usize = 128;
 
 /// Fewer rows of queries for one head of keys are computed one by one.
 const FEW: usize = 4;
-
-/// Queries, keys or values: rows of all heads.
-#[derive(Clone, Copy)]
-struct Heads<'a> {
-    elements: &'a [f32],
-    heads: usize,
-    length: usize,
-    size: usize,
-    /// The rows of one position are contiguous, instead of those of one head.
-    is_joined: bool,
-}
-
-impl<'a> Heads<'a> {
-    /// Operand `i` with three or four axes; `heads` are those of one with three.
-    fn of(elements: &'a [f32], shape: &[usize], heads: Option<usize>) -> Option<Heads<'a>> {
-        let (heads, length, size, is_joined) = match *shape {
-            [_, heads, length, size] => (heads, length, size, false),
-            [_, length, all] => {
-                let heads = heads.filter(|&n| n > 0 && all % n == 0)?;
-                (heads, length, all / heads, true)
-            }
-            _ => return None,
-        };
-        Some(Heads {
-            elements,
-            heads,
-            length,
-            size,
-            is_joined,
-        })
-    }
-
-    /// The offset of the row of a position.
-    fn place(&self, batch: usize, head: usize, at: usize) -> usize {
-        let row = match self.is_joined {
-            true => (batch * self.length + at) * self.heads + head,
-            false => (batch * self.heads + head) * self.length + at,
-        };
-        row * self.size
-    }
-
-    fn row(&self, batch: usize, head: usize, at: usize) -> &'a [f32] {
-        &self.elements[self.place(batch, head, at)..][..self.size]
-    }
-}
-
-/// Past keys or values, and those that follow.
-#[derive(Clone, Copy)]
-struct Cached<'a> {
-    past: Option<Heads<'a>>,
-    new: Heads<'a>,
-}
-
-impl<'a> Cached<'a> {
-    fn past_length(&self) -> usize {
-        self.past.map_or(0, |past| past.length)
-    }
-
-    fn length(&self) -> usize {
-        self.past_length() + self.new.length
-    }
-
-    fn row(&self, batch: usize, head: usize, at: usize) -> &'a [f32] {
-        match self.past {
-            Some(past) if at < past.length => past.row(batch, head, at),
-            past => self.new.row(batch, head, at - past.map_or(0, |past| past.length)),
-        }
-    }
-}
 
 /// A call of the operator.
 struct Attention<'a> {
@@ -251,7 +184,7 @@ impl Attention<'_> {
             let some = width.min(queries - first);
             let turned = |head: usize| {
                 let mask = self.mask.as_ref()?;
-                Some(mask.turned([batch, head, first], some, self.k.length(), width))
+                Some(mask.turned([batch, head, first], some, self.k.length(), width, KEYS))
             };
             let is_common = self.mask.as_ref().is_none_or(Mask::is_common);
             let mut mask = turned(0);
@@ -267,18 +200,19 @@ impl Attention<'_> {
     /// The keys and values of a head in blocks.
     fn blocks(&self, micro: Micro, batch: usize, head: usize) -> Vec<Blocks> {
         let all = self.k.length();
-        let rows = |cached: &Cached<'_>, first: usize, count: usize| -> Vec<f32> {
-            (first..first + count)
-                .flat_map(|at| cached.row(batch, head, at).iter().copied())
-                .collect()
+        let rows = |cached: &Cached<'_>, first: usize, count: usize| {
+            let mut rows = Vec::with_capacity(count * cached.new.size);
+            (first..first + count).for_each(|at| rows.extend_from_slice(cached.row(batch, head, at)));
+            rows
         };
         let block = |first: usize| {
             let count = KEYS.min(all - first);
-            let values = rows(&self.v, first, count);
+            let (keys, values) = (rows(&self.k, first, count), rows(&self.v, first, count));
             Blocks {
                 first,
                 count,
-                keys: Left::of_rows(micro, &rows(&self.k, first, count), count),
+                is_moderate: is_moderate(&keys),
+                keys: Left::of_rows(micro, &keys, count),
                 is_finite: values.iter().all(|x| x.is_finite()),
                 values: Left::of_columns(micro, &values, self.v.new.size),
             }
@@ -338,15 +272,24 @@ impl Attention<'_> {
             let from = self.q.row(batch, head, first + i);
             row.iter_mut().zip(from).for_each(|(o, x)| *o = self.factor.of(*x));
         }
+        let is_finite = blocks.iter().all(|block| block.is_finite);
+        // Keys that the mask hides from all queries come last: they have no weight if each query has seen another key.
+        let may_skip = is_finite && is_moderate(&queries) && blocks.iter().all(|block| block.is_moderate);
+        let is_hidden = |block: &usize| may_skip && mask.is_some_and(|mask| mask.hides(*block));
+        let (hidden, seen): (Vec<usize>, Vec<usize>) = (0..blocks.len()).partition(is_hidden);
         let queries = Panels::of(micro, &queries, self.q.size, true);
         let mut scores = vec![0.0; KEYS * width];
         let mut out = vec![0.0; size * width];
         let (mut most, mut total) = (vec![f32::NEG_INFINITY; width], vec![0.0; width]);
         let zeros = vec![0.0; KEYS.max(size)];
         let last = self.limit(batch, first + count - 1);
-        for (i, block) in blocks.iter().enumerate() {
+        for (n, &i) in seen.iter().chain(&hidden).enumerate() {
+            let block = &blocks[i];
             // Later keys have no weight, but what is not a number stays such, times zero.
-            if block.first >= last && i > 0 && blocks.iter().all(|block| block.is_finite) {
+            if block.first >= last && i > 0 && is_finite {
+                continue;
+            }
+            if n >= seen.len() && most[..count].iter().all(|&most| most > SEEN) {
                 break;
             }
             let scores = &mut scores[..block.count * width];
@@ -378,7 +321,8 @@ impl Attention<'_> {
                 1,
             );
         }
-        let is_finite = blocks.iter().all(|block| block.is_finite);
+        let mut rows = vec![0.0; width * size];
+        transpose(&out, [size, width], width, &mut rows, size);
         for i in 0..count {
             let is_whole = total[i] > 0.0;
             if self.is_masked && !is_whole && !is_finite {
@@ -391,8 +335,8 @@ impl Attention<'_> {
                 result.fill(0.0);
                 continue;
             }
-            let column = out[i..].iter().step_by(width);
-            result.iter_mut().zip(column).for_each(|(y, x)| *y = x / total[i]);
+            let row = &rows[i * size..][..size];
+            result.iter_mut().zip(row).for_each(|(y, x)| *y = x / total[i]);
         }
     }
 
@@ -405,12 +349,22 @@ impl Attention<'_> {
     }
 }
 
+/// True if no element is so large that it makes scores large or not finite, with which a mask would hide less.
+fn is_moderate(elements: &[f32]) -> bool {
+    elements.iter().fold(true, |all, x| all & (x.abs() <= 1e12))
+}
+
+/// A key with at least this score has been seen: what a mask hides is smaller by so much that its weight is zero.
+const SEEN: f32 = -1e35;
+
 /// Some keys and values of a head.
 struct Blocks {
     first: usize,
     count: usize,
     keys: Left,
     values: Left,
+    /// All keys are moderate.
+    is_moderate: bool,
     /// No value is infinite or NaN.
     is_finite: bool,
 }

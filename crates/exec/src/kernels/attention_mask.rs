@@ -73,27 +73,47 @@ impl<'a> Mask<'a> {
         }
     }
 
-    /// The mask for `count` queries of a tile of `width` and all keys, in rows like those of scores.
-    pub(super) fn turned(&self, [batch, head, first]: [usize; 3], count: usize, keys: usize, width: usize) -> Turned {
+    /// The mask for `count` queries of a tile of `width` and all keys, in rows like those of scores. Keys are divided
+    /// into blocks of `block`.
+    pub(super) fn turned(
+        &self,
+        [batch, head, first]: [usize; 3],
+        count: usize,
+        keys: usize,
+        width: usize,
+        block: usize,
+    ) -> Turned {
         let mut added = vec![0.0; keys * width];
         for i in 0..count {
             self.apply([batch, head, first + i], 0, &mut added[i..], width);
         }
+        let hides = |rows: &[f32]| rows.chunks(width).all(|row| row[..count].iter().all(|x| *x <= HIDDEN));
         Turned {
+            hidden: added.chunks(block * width).map(hides).collect(),
             added,
             is_seen: matches!(self.elements, MaskElements::Seen(_)),
         }
     }
 }
 
+/// Adding this hides a key whose score is moderate. Exporters write the least number, which is smaller.
+const HIDDEN: f32 = -1e38;
+
 /// A mask for the queries of a tile, in rows like those of scores.
 pub(super) struct Turned {
     added: Vec<f32>,
+    /// For each block of keys, whether it hides all of them from all queries.
+    hidden: Vec<bool>,
     /// Minus infinity replaces scores.
     is_seen: bool,
 }
 
 impl Turned {
+    /// True if it hides all keys of a block from all queries.
+    pub(super) fn hides(&self, block: usize) -> bool {
+        self.hidden[block]
+    }
+
     /// Applies it to the scores of keys from `first` on.
     pub(super) fn apply(&self, first: usize, scores: &mut [f32], width: usize) {
         let added = &self.added[first * width..][..scores.len()];

@@ -134,3 +134,36 @@ fn what_is_not_a_number_stays_where_it_counts() {
         }
     }
 }
+
+#[test]
+fn blocks_that_a_mask_hides() {
+    let (s, t, size) = (70, 300, 8);
+    let past = t - s;
+    let causal = |i: usize, j: usize| j <= i + past;
+    // No key is seen by any query but the last, or by the first one.
+    let last = |i: usize, j: usize| i == s - 1 && j == t - 1;
+    let but_first = |i: usize, j: usize| i > 0 && j < 5;
+    // Only keys of the middle block, and then those after it.
+    let middle = |i: usize, j: usize| (130..200).contains(&j) && !(i + j).is_multiple_of(3);
+    let end = |_: usize, j: usize| j > 260;
+    let masks: [&dyn Fn(usize, usize) -> bool; 5] = [&causal, &last, &but_first, &middle, &end];
+    for is_seen in masks {
+        for hidden in [f32::MIN, f32::NEG_INFINITY, -2e38, -1e9] {
+            for special in [0.0f32, 1e30, f32::NAN, f32::INFINITY] {
+                let mask = (0..s * t).map(|at| if is_seen(at / t, at % t) { 0.0 } else { hidden });
+                let mask = Tensor::new::<f32>(&[s, t], mask.collect()).unwrap();
+                let mut operands = [
+                    f32s(&[1, 2, s, size], 1),
+                    f32s(&[1, 1, t, size], 2),
+                    f32s(&[1, 1, t, size], 3),
+                ];
+                if special != 0.0 {
+                    let mut elements = operands[1].to_f64s().unwrap();
+                    elements[size * (t - 2)] = special.into();
+                    operands[1] = Tensor::from_f64s(DType::F32, &[1, 1, t, size], &elements).unwrap();
+                }
+                Case::new("attention", &operands).operand(Some(mask)).check();
+            }
+        }
+    }
+}

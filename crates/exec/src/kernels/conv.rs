@@ -156,13 +156,14 @@ fn conv(call: &Call<'_>) -> Done {
     let weights = weights.direct[usize::from(micro.of_pairs)].get_or_init(|| {
         let group = |g: usize| {
             let w = &w[g * rows * inner..][..rows * inner];
-            match pairing {
+            let left = match pairing {
                 None => Left::of_rows(micro, w, rows),
                 Some(Pairing::Neighbours) => Left::of_rows(micro, &pairs::of_rows(w, inner), rows),
                 Some(Pairing::Channels) => {
                     Left::of_rows(micro, &pairs::of_windows(w, depth, window.kernel_size()), rows)
                 }
-            }
+            };
+            if call.is_fixed(1) { left.kept() } else { left }
         };
         (0..groups).map(group).collect()
     });

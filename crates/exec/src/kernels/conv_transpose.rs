@@ -5,7 +5,8 @@ use std::ops::Range;
 use pulp::{Arch, NullaryFnOnce};
 
 use super::call::{done, or_decline};
-use super::image::{Image, copy_short};
+use super::geometry::copy_short;
+use super::image::Image;
 use super::micro::Micro;
 use super::panels::Left;
 use super::product::{Finish, Start, product};

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 #[cfg(target_arch = "x86_64")]
 use super::depthwise_rows;
 use super::finish::Finished;
-use super::image::{Geometry, copy_short};
+use super::geometry::{Geometry, copy_short};
 use super::window::Window;
 
 /// Fewer multiplications than this are not worth a second thread.

@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::bytes::{Bytes, Shared, SignedRows, Sink, Sums, Tile, UnsignedColumns, Zeros, product};
 use super::call::{done, or_decline};
 use super::dot::{Dot, MOST_COLUMNS, MOST_ROWS, QUAD, STRIP};
+use super::geometry::copy_short;
 use super::integer::{bytes, zeros};
 use super::integer_depthwise::{Depthwise, Filters};
 use super::integer_image::Plan;
@@ -64,7 +65,7 @@ impl<T: Copy + Default + Send, F: Fn(usize, &Tile<'_>, &Zeros<'_>, &mut [T]) + S
                 let place = (above + tile.row + i) * size + place;
                 // SAFETY: other threads have other positions of the padded image, and so other elements.
                 let out = unsafe { self.out.part(place, count) };
-                out.copy_from_slice(&row[at..at + count]);
+                copy_short(&row[at..at + count], out);
             }
         });
     }

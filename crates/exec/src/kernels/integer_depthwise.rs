@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::bytes::{Bytes, Shared};
 use super::call::done;
 use super::dot::{Dot, QUAD, STRIP, Strip, Term};
-use super::image::copy_short;
+use super::geometry::copy_short;
 use super::integer_image::{Plan, SLACK};
 use super::{Call, Done};
 use tautomer_tensor::Element;

@@ -175,6 +175,11 @@ impl Plan {
                     out.fill(zero);
                     return;
                 };
+                if inner.len() == width.length && self.window.stride[2] == 1 && count == QUAD {
+                    // Whole lines are read where they are.
+                    let lines = std::array::from_fn(|i| &channels[i * size_in + start..][..width.length]);
+                    return Arch::new().dispatch(Interleave { lines, flip, out });
+                }
                 if last != remainder {
                     // Another remainder has other positions in the padding.
                     lines.fill(around);
@@ -191,11 +196,8 @@ impl Plan {
                             .for_each(|(o, x)| *o = *x),
                     }
                 }
-                Arch::new().dispatch(Interleave {
-                    lines: &lines,
-                    flip,
-                    out,
-                });
+                let lines = std::array::from_fn(|i| &lines[i * width.length..][..width.length]);
+                Arch::new().dispatch(Interleave { lines, flip, out });
             });
         }
     }
@@ -254,9 +256,9 @@ fn each_of([a, b, c]: [usize; 3]) -> impl Iterator<Item = (usize, usize, usize)>
     (0..a * b * c).map(move |i| (i / (b * c), i / c % b, i % c))
 }
 
-/// Four lines, one after the other, as quads of bytes combined with `flip`.
+/// Four lines as quads of bytes combined with `flip`.
 struct Interleave<'a> {
-    lines: &'a [u8],
+    lines: [&'a [u8]; QUAD],
     flip: u8,
     out: &'a mut [u8],
 }
@@ -265,10 +267,7 @@ impl NullaryFnOnce for Interleave<'_> {
     type Output = ();
     #[inline(always)]
     fn call(self) {
-        let n = self.lines.len() / QUAD;
-        let (a, rest) = self.lines.split_at(n);
-        let (b, rest) = rest.split_at(n);
-        let (c, d) = rest.split_at(n);
+        let [a, b, c, d] = self.lines;
         let quads = self.out.as_chunks_mut::<QUAD>().0.iter_mut();
         for ((((quad, a), b), c), d) in quads.zip(a).zip(b).zip(c).zip(d) {
             let all = [*a, *b, *c, *d].map(|x| x ^ self.flip);

@@ -1,8 +1,7 @@
 //! Matrix products: `matmul` with broadcast batches, and `gemm`.
 
-use pulp::{Arch, NullaryFnOnce};
-
 use super::call::{done, or_decline};
+use super::few_rows::{FEW, few_rows};
 use super::finish::After;
 use super::gemm::{Dst, Layout, gemm};
 use super::micro::Micro;
@@ -190,7 +189,7 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     call.set_precision(bf16.map_or(Precision::F32, |_| Precision::Bf16));
     if bf16.is_some() || (is_one_product && is_worth_packing(call, count * m, n, k)) {
         let micro = bf16.unwrap_or(Micro::best());
-        let right = call.prepared(1, || right_panels(micro, &b, k, transposed));
+        let right = call.prepared(1, || right_panels(micro, &b, k, transposed).kept());
         if count * m == 1 && bf16.is_none() {
             match bias {
                 Some(bias) => out.copy_from_slice(bias),
@@ -208,7 +207,7 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     }
     if let Some(micro) = sizes.bf16_by_left(call, transposed) {
         call.set_precision(Precision::Bf16);
-        let left = call.prepared(0, || left_panels(micro, &a, m, k));
+        let left = call.prepared(0, || left_panels(micro, &a, m, k).kept());
         let rows: Vec<usize> = (0..k).map(|row| row * n).collect();
         let starts = batch_starts(&sizes.batch, sizes.batch_b, k * n);
         for (i, (start, out)) in starts.into_iter().zip(out.chunks_exact_mut(size)).enumerate() {
@@ -267,81 +266,11 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     done(&shape, out)
 }
 
-/// Left matrices of at most this many rows are multiplied without packing: each element of the right matrix is read
-/// once.
-const FEW: usize = 3;
-
-/// Rows of the right matrix that are added together.
-const TOGETHER: usize = 8;
-
-/// Fewer elements of a right matrix are not worth a second thread.
-const PARALLEL: usize = 1 << 18;
-
-/// The product of few rows of `inner` elements with a matrix of contiguous rows.
-fn few_rows(a: &[f32], b: &[f32], inner: usize, out: &mut [f32], threads: usize) {
-    let n = b.len() / inner;
-    let threads = if b.len() < PARALLEL { 1 } else { threads.max(1) };
-    // Whole cache lines for each thread; sums do not depend on how columns are divided.
-    let share = n.div_ceil(threads).next_multiple_of(16);
-    for (a, out) in a.chunks_exact(inner).zip(out.chunks_exact_mut(n)) {
-        let run = |first: usize, out: &mut [f32]| {
-            Arch::new().dispatch(OneRow {
-                a,
-                b: &b[first..],
-                distance: n,
-                out,
-            });
-        };
-        if threads == 1 {
-            run(0, out);
-            continue;
-        }
-        rayon::scope(|scope| {
-            let run = &run;
-            for (i, out) in out.chunks_mut(share).enumerate() {
-                scope.spawn(move |_| run(i * share, out));
-            }
-        });
-    }
-}
-
-/// The product of a row with columns of a matrix whose rows are `distance` elements apart.
-struct OneRow<'a> {
-    a: &'a [f32],
-    b: &'a [f32],
-    distance: usize,
-    out: &'a mut [f32],
-}
-
-impl NullaryFnOnce for OneRow<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn call(self) {
-        let OneRow { a, b, distance, out } = self;
-        let n = out.len();
-        out.fill(0.0);
-        let (whole, rest) = a.as_chunks::<TOGETHER>();
-        for (i, factors) in whole.iter().enumerate() {
-            let rows: [&[f32]; TOGETHER] = std::array::from_fn(|l| &b[(i * TOGETHER + l) * distance..][..n]);
-            for (j, sum) in out.iter_mut().enumerate() {
-                let mut more = [0.0; TOGETHER];
-                for l in 0..TOGETHER {
-                    more[l] = factors[l] * rows[l][j];
-                }
-                *sum += ((more[0] + more[1]) + (more[2] + more[3])) + ((more[4] + more[5]) + (more[6] + more[7]));
-            }
-        }
-        for (l, factor) in rest.iter().enumerate() {
-            let row = &b[(whole.len() * TOGETHER + l) * distance..][..n];
-            out.iter_mut().zip(row).for_each(|(sum, x)| *sum += factor * x);
-        }
-    }
-}
-
-/// True if the right matrix is the same in every run, so that it is packed once, and the product is not with a vector,
-/// which reads each element of the matrix once.
+/// True if the right matrix is the same in every run, so that it is packed once. Even a single row is multiplied faster
+/// with a packed matrix, which is read from large pages from its beginning to its end, unless its columns fill little
+/// of a panel.
 fn is_worth_packing(call: &Call<'_>, m: usize, n: usize, k: usize) -> bool {
-    call.is_fixed(1) && m >= 4 && n > 0 && k > 0
+    call.is_fixed(1) && k > 0 && if m < 4 { m > 0 && n >= 16 } else { n > 0 }
 }
 
 /// The offset of the matrix for each position of `batch` in an operand whose batch dimensions broadcast to it.
@@ -415,14 +344,23 @@ fn gemm_op(call: &Call<'_>) -> Done {
     call.set_precision(bf16.map_or(Precision::F32, |_| Precision::Bf16));
     if bf16.is_some() || (!trans_a && alpha == 1.0 && is_worth_packing(call, m, n, k)) {
         let micro = bf16.unwrap_or(Micro::best());
-        let right = call.prepared(1, || right_panels(micro, &b, k, trans_b));
+        let right = call.prepared(1, || right_panels(micro, &b, k, trans_b).kept());
+        let is_row = m == 1 && bf16.is_none();
         let start = match dst {
+            Dst::Overwrite if is_row => {
+                out.fill(0.0);
+                Start::Result
+            }
             Dst::Overwrite => Start::Zero,
             Dst::Scale(beta) => {
                 out.iter_mut().for_each(|x| *x *= beta);
                 Start::Result
             }
         };
+        if is_row {
+            right.add_row(&a, &mut out, call.threads);
+            return done(&shape, out);
+        }
         let left = left_panels(right.micro(), &a, m, k);
         let finish = Finish::from(start);
         packed_product(&left, &*right, n, &mut out, finish, call.threads);
@@ -448,173 +386,5 @@ fn gemm_op(call: &Call<'_>) -> Done {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing::{Case, f32s};
-    use tautomer_op::AttrValue;
-
-    #[test]
-    fn products_broadcast() {
-        let rows: &[(&[usize], &[usize])] = &[
-            (&[1, 1], &[1, 1]),
-            (&[3, 65], &[65, 16]),
-            (&[1, 65], &[65, 129]),
-            (&[2, 515], &[515, 520]),
-            (&[63, 17], &[17, 1]),
-            (&[0, 3], &[3, 2]),
-            (&[2, 0], &[0, 3]),
-            (&[5], &[5]),
-            (&[5], &[5, 3]),
-            (&[3, 5], &[5]),
-            (&[5], &[4, 5, 3]),
-            (&[4, 3, 5], &[5]),
-            (&[4, 3, 5], &[5, 2]),
-            (&[4, 3, 5], &[1, 5, 2]),
-            (&[3, 5], &[4, 5, 2]),
-            (&[4, 3, 5], &[4, 5, 2]),
-            (&[2, 1, 3, 5], &[4, 5, 2]),
-            (&[1, 4, 3, 5], &[2, 1, 5, 2]),
-            (&[2, 4, 3, 5], &[4, 5, 2]),
-            (&[0, 3, 5], &[5, 2]),
-            (&[0, 3, 5], &[1, 5, 2]),
-        ];
-        for &(a, b) in rows {
-            Case::new("matmul", &[f32s(a, 1), f32s(b, 2)]).check();
-            if let [batch @ .., k, n] = b
-                && a.len() > 1
-            {
-                let turned: Vec<usize> = batch.iter().copied().chain([*n, *k]).collect();
-                if a.len() == turned.len() && a[..a.len() - 2] == turned[..a.len() - 2] {
-                    Case::new("batch_matmul", &[f32s(a, 1), f32s(&turned, 2)]).check();
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn layers_add_a_row() {
-        for x in [&[3usize, 5][..], &[2, 3, 5], &[1, 5], &[0, 5]] {
-            let case = || Case::new("dense", &[f32s(x, 1), f32s(&[4, 5], 2)]);
-            case().check();
-            case().operand(Some(f32s(&[4], 3))).check();
-        }
-    }
-
-    #[test]
-    fn steps_after_products() {
-        let rows: &[(&[usize], &[usize], &[usize])] = &[
-            (&[3, 65], &[65, 16], &[3, 16]),
-            (&[1, 65], &[65, 129], &[1, 129]),
-            (&[63, 300], &[300, 17], &[63, 17]),
-            (&[5], &[5, 3], &[3]),
-            (&[4, 3, 5], &[5, 2], &[4, 3, 2]),
-            (&[3, 5], &[4, 5, 2], &[4, 3, 2]),
-            (&[2, 4, 3, 5], &[4, 5, 2], &[2, 4, 3, 2]),
-            (&[2, 0], &[0, 3], &[2, 3]),
-            (&[0, 3], &[3, 2], &[0, 2]),
-        ];
-        for (x, w, y) in rows {
-            for (bias, residual, clip) in (0..8).map(|i| (i & 1 > 0, i & 2 > 0, i & 4 > 0)) {
-                for transposed in [false, true].into_iter().take(x.len().min(2)) {
-                    let mut w = w.to_vec();
-                    let n = w.len();
-                    let columns = w[n - 1];
-                    if transposed {
-                        w.swap(n - 2, n - 1);
-                    }
-                    let mut case = Case::new("fused_matmul", &[f32s(x, 1), f32s(&w, 2)]);
-                    if bias || residual {
-                        case = case.operand(bias.then(|| f32s(&[columns], 3)));
-                    }
-                    if residual {
-                        case = case.operand(Some(f32s(y, 4)));
-                    }
-                    if clip {
-                        case = case
-                            .attr("activation", AttrValue::Str("clip".into()))
-                            .attr("low", AttrValue::float(-0.5))
-                            .attr("high", AttrValue::float(1.5));
-                    } else {
-                        case = case.attr("activation", AttrValue::Str("relu".into()));
-                    }
-                    // Limits make the largest magnitude small.
-                    case.attr("transposed", AttrValue::Bool(transposed)).ulp(1e-4).check();
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn products_in_bf16() {
-        let rows: &[(&[usize], &[usize], &[usize])] = &[
-            (&[1, 65], &[65, 129], &[1, 129]),
-            (&[63, 300], &[300, 17], &[63, 17]),
-            (&[5], &[5, 3], &[3]),
-            (&[33], &[33, 40], &[40]),
-            (&[0, 13], &[13, 20], &[0, 20]),
-            (&[4, 3, 9], &[9, 32], &[4, 3, 32]),
-            (&[2, 4, 3, 1030], &[1030, 50], &[2, 4, 3, 50]),
-            (&[20, 31], &[3, 31, 45], &[3, 20, 45]),
-            (&[1, 40, 600], &[2, 600, 33], &[2, 40, 33]),
-        ];
-        for (x, w, y) in rows {
-            for (finished, transposed) in [(false, false), (true, false), (false, true), (true, true)] {
-                if transposed && x.len() < 2 {
-                    continue;
-                }
-                let (mut w, n) = (w.to_vec(), w.len());
-                let columns = w[n - 1];
-                if transposed {
-                    w.swap(n - 2, n - 1);
-                }
-                let mut case = Case::new("fused_matmul", &[f32s(x, 1), f32s(&w, 2)]);
-                if finished {
-                    case = case.operand(Some(f32s(&[columns], 3))).operand(Some(f32s(y, 4)));
-                    case = case.attr("activation", AttrValue::Str("relu".into()));
-                }
-                case.attr("transposed", AttrValue::Bool(transposed)).in_bf16().check();
-            }
-        }
-        for (a, b, trans_b) in [([7, 40], [40, 33], false), ([1, 33], [20, 33], true)] {
-            Case::new("gemm", &[f32s(&a, 1), f32s(&b, 2)])
-                .operand(Some(f32s(&[b[usize::from(!trans_b)]], 3)))
-                .attr("transB", AttrValue::Bool(trans_b))
-                .in_bf16()
-                .surely()
-                .check();
-        }
-        Case::new("matmul", &[f32s(&[20, 31], 1), f32s(&[3, 31, 45], 2)])
-            .in_bf16()
-            .surely()
-            .check();
-    }
-
-    #[test]
-    fn general_products() {
-        for (i, c) in [
-            None,
-            Some(&[3usize, 4][..]),
-            Some(&[4]),
-            Some(&[3, 1]),
-            Some(&[1, 4]),
-            Some(&[]),
-            Some(&[1]),
-        ]
-        .iter()
-        .enumerate()
-        {
-            for (trans_a, trans_b) in [(false, false), (true, false), (false, true), (true, true)] {
-                let a = if trans_a { [5, 3] } else { [3, 5] };
-                let b = if trans_b { [4, 5] } else { [5, 4] };
-                let mut case = Case::new("gemm", &[f32s(&a, 1), f32s(&b, 2)])
-                    .attr("transA", AttrValue::Bool(trans_a))
-                    .attr("transB", AttrValue::Bool(trans_b))
-                    .attr("alpha", AttrValue::float(0.5 + i as f64))
-                    .attr("beta", AttrValue::float(1.5));
-                if let Some(c) = c {
-                    case = case.operand(Some(f32s(c, 3)));
-                }
-                case.check();
-            }
-        }
-    }
-}
+#[path = "matmul_tests.rs"]
+mod tests;

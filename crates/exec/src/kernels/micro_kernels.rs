@@ -9,6 +9,10 @@ use super::micro::fetch;
 #[cfg(target_arch = "x86_64")]
 const AHEAD: usize = 768;
 
+/// How far ahead the right panel is fetched, which comes from a second-level cache.
+#[cfg(target_arch = "x86_64")]
+const AHEAD_RIGHT: usize = 512;
+
 /// Defines the micro-kernel of an instruction set, whose tile is `ROWS` rows of `VECTORS` vectors.
 #[cfg(target_arch = "x86_64")]
 macro_rules! vectors {
@@ -44,6 +48,10 @@ macro_rules! vectors {
                     if AT_PLACES {
                         // What the next tile reads.
                         fetch(right.wrapping_add(3 * VECTORS * $lanes));
+                    } else {
+                        for v in 0..VECTORS {
+                            fetch(right.wrapping_add(AHEAD_RIGHT + v * $lanes));
+                        }
                     }
                     let mut row = [$fill(0.0); VECTORS];
                     for (v, vector) in row.iter_mut().enumerate() {

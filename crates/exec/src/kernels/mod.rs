@@ -8,6 +8,7 @@
 
 mod arena;
 mod attention;
+mod attention_heads;
 mod attention_mask;
 mod attention_softmax;
 mod broadcast;
@@ -24,8 +25,10 @@ mod dot;
 mod elementwise;
 #[cfg(target_arch = "x86_64")]
 mod few;
+mod few_rows;
 mod finish;
 mod gates;
+mod geometry;
 mod image;
 mod inferred;
 mod integer;

@@ -9,15 +9,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pulp::{Arch, NullaryFnOnce};
-use smallvec::SmallVec;
 
 use super::bytes::Shared;
 use super::call::{done, or_decline};
-use super::copy::Axis;
 use super::micro::Micro;
 use super::panels::Left;
 use super::product::{Finish, Right, Start, product};
-use super::tile::Word;
+use super::tile::transpose;
 use super::{Call, Done, Kernel};
 use tautomer_tensor::DType;
 
@@ -121,16 +119,7 @@ impl Right for Weights<'_> {
             self.numbers(column + j, first, &mut row[..depth]);
         }
         // The numbers of a column become those of a column of the panel.
-        let places: SmallVec<[isize; 32]> = (0..count).map(|j| (j * distance) as isize).collect();
-        let rows = Axis {
-            n: depth,
-            from: 1,
-            to: width as isize,
-        };
-        assert!(count <= width, "a panel has {count} columns");
-        // SAFETY: `numbers` has `depth` elements from each of the places on, and `out` has `depth` rows of `width`
-        // elements, of which `count` are written. Numbers of both types have 32 bits, all of which are valid.
-        unsafe { Word::tile(numbers.as_ptr().cast::<u32>(), out.as_mut_ptr().cast(), rows, &places) };
+        transpose(&numbers, [count, depth], distance, out, width);
     }
 }
 

@@ -1,18 +1,80 @@
 //! Packed operands of a matrix product: panels of the rows of the left matrix and of the columns of the right one, each
 //! with its elements in the order in which a micro-kernel reads them.
 
-use std::ops::Range;
+use std::cell::Cell;
+use std::ops::{Deref, Range};
 
 use rayon::prelude::*;
 
 use super::lanes::interleave_four;
 use super::micro::Micro;
-use super::pages::{room, zeros};
+use super::pages::{Lasting, lasting, room, zeros};
 use super::product::{Finish, PARALLEL, Right, Start, product};
 use super::row::{add_row, can_add_row};
 
 /// The elements of the inner dimension that one pass covers.
-pub(super) const DEPTH: usize = 256;
+pub(super) const DEPTH: usize = 1024;
+
+/// The elements of a packed matrix.
+pub(super) enum Packed {
+    /// Those of one run.
+    Own(Vec<f32>),
+    /// Those of a matrix that is the same in every run.
+    Kept(Lasting),
+}
+
+thread_local! {
+    /// The elements of an earlier matrix, kept so that a run does not allocate and clear them again.
+    static ROOM: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+}
+
+/// Room for more elements is not kept.
+const MOST_KEPT: usize = 4 << 20;
+
+impl Packed {
+    /// Some elements, which are to be overwritten.
+    fn room(n: usize) -> Vec<f32> {
+        let mut elements = ROOM.take();
+        if elements.capacity() < n {
+            return zeros(n);
+        }
+        elements.resize(n, 0.0);
+        elements
+    }
+
+    /// The same elements, kept from run to run.
+    fn kept(&self) -> Packed {
+        Packed::Kept(lasting(self))
+    }
+}
+
+impl Drop for Packed {
+    fn drop(&mut self) {
+        if let Packed::Own(elements) = self
+            && elements.capacity() <= MOST_KEPT
+        {
+            // A thread that ends keeps nothing.
+            let _ = ROOM.try_with(|room| {
+                let last = room.take();
+                room.set(match last.capacity() < elements.capacity() {
+                    true => std::mem::take(elements),
+                    false => last,
+                });
+            });
+        }
+    }
+}
+
+impl Deref for Packed {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        match self {
+            Packed::Own(elements) => elements,
+            Packed::Kept(elements) => elements,
+        }
+    }
+}
 
 /// A left matrix in panels.
 pub(super) struct Left {
@@ -20,55 +82,57 @@ pub(super) struct Left {
     pub(super) inner: usize,
     pub(super) micro: Micro,
     /// For each pass over the inner dimension, for each panel, its columns.
-    pub(super) elements: Vec<f32>,
+    pub(super) elements: Packed,
 }
 
 impl Left {
     /// Packs a matrix of `rows` contiguous rows.
     pub(super) fn of_rows(micro: Micro, matrix: &[f32], rows: usize) -> Left {
         let inner = matrix.len() / rows.max(1);
-        let mut left = Left {
-            rows,
-            inner,
-            micro,
-            elements: zeros(rows * inner),
-        };
-        let mut elements = std::mem::take(&mut left.elements);
+        let mut elements = Packed::room(rows * inner);
         let mut at = 0;
         for first in (0..inner).step_by(DEPTH) {
             let depth = DEPTH.min(inner - first);
-            for panel in 0..left.panels() {
-                let rows = left.panel(panel);
-                let out = &mut elements[at..][..depth * rows.len()];
+            for own in panels(micro, rows) {
+                let out = &mut elements[at..][..depth * own.len()];
                 at += out.len();
-                pack_rows(&matrix[rows.start * inner + first..], inner, rows.len(), out);
+                pack_rows(&matrix[own.start * inner + first..], inner, own.len(), out);
             }
         }
-        left.elements = elements;
-        left
+        Left {
+            rows,
+            inner,
+            micro,
+            elements: Packed::Own(elements),
+        }
     }
 
     /// Packs a matrix whose `rows` rows are given as contiguous columns.
     pub(super) fn of_columns(micro: Micro, matrix: &[f32], rows: usize) -> Left {
         let inner = matrix.len() / rows.max(1);
-        let mut left = Left {
-            rows,
-            inner,
-            micro,
-            elements: Vec::new(),
-        };
         let mut elements = room(rows * inner);
         for first in (0..inner).step_by(DEPTH) {
             let columns = &matrix[first * rows..(first + DEPTH).min(inner) * rows];
-            for panel in 0..left.panels() {
-                let own = left.panel(panel);
+            for own in panels(micro, rows) {
                 columns
                     .chunks_exact(rows)
                     .for_each(|column| elements.extend_from_slice(&column[own.clone()]));
             }
         }
-        left.elements = elements;
-        left
+        Left {
+            rows,
+            inner,
+            micro,
+            elements: Packed::Own(elements),
+        }
+    }
+
+    /// The same matrix, kept from run to run.
+    pub(super) fn kept(self) -> Left {
+        Left {
+            elements: self.elements.kept(),
+            ..self
+        }
     }
 
     /// The number of panels.
@@ -76,11 +140,21 @@ impl Left {
         self.rows.div_ceil(self.micro.rows)
     }
 
-    /// The rows of a panel. All have about the same number: a tile of very few rows would wait for its sums.
+    /// The rows of a panel.
     pub(super) fn panel(&self, i: usize) -> Range<usize> {
-        let panels = self.panels();
-        i * self.rows / panels..(i + 1) * self.rows / panels
+        rows_of_panel(i, self.rows, self.panels())
     }
+}
+
+/// The rows of panel `i`. All have about the same number: a tile of very few rows would wait for its sums.
+fn rows_of_panel(i: usize, rows: usize, panels: usize) -> Range<usize> {
+    i * rows / panels..(i + 1) * rows / panels
+}
+
+/// The rows of each panel of a matrix.
+fn panels(micro: Micro, rows: usize) -> impl Iterator<Item = Range<usize>> {
+    let panels = rows.div_ceil(micro.rows);
+    (0..panels).map(move |i| rows_of_panel(i, rows, panels))
 }
 
 /// Writes the columns of `rows` rows, which are `distance` elements apart, one after the other.
@@ -114,7 +188,7 @@ pub(super) struct Panels {
     columns: usize,
     micro: Micro,
     /// For each pass over the inner dimension, for each panel, its rows; zero after the last column.
-    elements: Vec<f32>,
+    elements: Packed,
 }
 
 impl Panels {
@@ -153,7 +227,15 @@ impl Panels {
         Panels {
             columns,
             micro,
-            elements,
+            elements: Packed::Own(elements),
+        }
+    }
+
+    /// The same matrix, kept from run to run.
+    pub(super) fn kept(self) -> Panels {
+        Panels {
+            elements: self.elements.kept(),
+            ..self
         }
     }
 

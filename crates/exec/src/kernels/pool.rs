@@ -6,7 +6,7 @@ use pulp::{Arch, Simd, WithSimd};
 use smallvec::SmallVec;
 
 use super::call::{done, or_decline};
-use super::image::copy_short;
+use super::geometry::copy_short;
 use super::lanes::halve;
 #[cfg(target_arch = "x86_64")]
 use super::pool_rows::{self, Along, Lines};

@@ -20,7 +20,7 @@ use super::panels::{DEPTH, Left};
 
 /// Elements of right panels that are multiplied one after the other: they stay in a first-level cache of 32 KiB or more
 /// together with a left panel.
-const GROUP: usize = 8192;
+const GROUP: usize = 128 << 10;
 
 /// Panels of a group.
 const GROUPED: usize = 32;

@@ -79,7 +79,7 @@ fn packed(
         call.prepared(operand, || {
             let of = |d| {
                 let (first, last) = part(weights, d, directions).split_at(first * inner);
-                [first, last].map(|rows| Panels::of(Micro::best(), rows, inner, true))
+                [first, last].map(|rows| Panels::of(Micro::best(), rows, inner, true).kept())
             };
             (0..directions).map(of).collect()
         })

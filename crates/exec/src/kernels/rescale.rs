@@ -224,6 +224,7 @@ macro_rules! rounded_type {
 pub(super) use rounded_type;
 
 /// `count` elements from `first` on, if there is one for each column; the only element, or else zeros.
+#[inline(always)]
 fn padded<T: Copy + Default>(list: &[T], first: usize, count: usize) -> [T; MOST_COLUMNS] {
     let mut out = [T::default(); MOST_COLUMNS];
     match list {
@@ -266,18 +267,8 @@ impl<T: Rounded> NullaryFnOnce for Finish<'_, T> {
 }
 
 impl<T: Rounded> Finish<'_, T> {
-    #[expect(clippy::needless_range_loop, reason = "neighbouring elements of several arrays")]
     #[inline(always)]
     fn columns<const N: usize>(self) {
-        let Rescale {
-            by_row,
-            down,
-            zero,
-            limits: (low, high),
-            ..
-        } = *self.rescale;
-        let is_limited = low > f32::NEG_INFINITY || high < f32::INFINITY;
-        let (columns, q) = (&self.columns, self.zeros.right);
         let (rows, _) = self.tile.sums.as_chunks::<MOST_COLUMNS>();
         let (out, _) = self.out.as_chunks_mut::<MOST_COLUMNS>();
         for (i, (sums, out)) in rows.iter().zip(out).take(self.tile.rows).enumerate() {
@@ -287,47 +278,85 @@ impl<T: Rounded> Finish<'_, T> {
                 true => 0,
                 false => at(&self.rescale.whole, row).unwrap_or(0),
             };
-            let mut sums: [i32; N] = std::array::from_fn(|j| sums[j].wrapping_add(whole));
-            if p != 0 {
-                for j in 0..N {
-                    sums[j] = sums[j].wrapping_sub(p.wrapping_mul(columns.sums[j]));
+            let rescale = self.rescale;
+            let row = match rescale.by_row {
+                // Adding negative zero changes nothing.
+                true => (
+                    at(&rescale.factors, row).unwrap_or(0.0),
+                    at(&rescale.bias, row).unwrap_or(-0.0),
+                ),
+                false => (0.0, 0.0),
+            };
+            let values = RowValues { p, rest, row };
+            match (p, self.zeros.right) {
+                (0, [q]) => {
+                    let whole = whole.wrapping_sub(q.wrapping_mul(rest));
+                    finish_row::<T, N, false>(rescale, &self.columns, whole, &values, sums, out);
                 }
-            }
-            if let [q] = q {
-                let less = q.wrapping_mul(rest);
-                sums.iter_mut().for_each(|sum| *sum = sum.wrapping_sub(less));
-            } else {
-                for j in 0..N {
-                    sums[j] = sums[j].wrapping_sub(rest.wrapping_mul(columns.zeros[j]));
+                (_, [q]) => {
+                    let whole = whole.wrapping_sub(q.wrapping_mul(rest));
+                    let values = RowValues { rest: 0, ..values };
+                    finish_row::<T, N, true>(rescale, &self.columns, whole, &values, sums, out);
                 }
-            }
-            let mut y = sums.map(|sum| sum as f32);
-            if by_row {
-                let factor = at(&self.rescale.factors, row).unwrap_or(0.0);
-                y.iter_mut().for_each(|y| *y *= factor);
-                if let Some(bias) = at(&self.rescale.bias, row) {
-                    y.iter_mut().for_each(|y| *y += bias);
-                }
-            } else {
-                for j in 0..N {
-                    y[j] = y[j] * columns.factors[j] + columns.bias[j];
-                }
-            }
-            if is_limited {
-                // Written this way, each limit is one instruction; there is no NaN.
-                y = y.map(|y| if y > low { y } else { low });
-                y = y.map(|y| if y < high { y } else { high });
-            }
-            for j in 0..N {
-                out[j] = if T::ROUNDS {
-                    let y = (y[j] * down).round_ties_even() + zero;
-                    let y = if y > T::LEAST { y } else { T::LEAST };
-                    T::of(if y < T::MOST { y } else { T::MOST })
-                } else {
-                    T::of(y[j])
-                };
+                _ => finish_row::<T, N, true>(rescale, &self.columns, whole, &values, sums, out),
             }
         }
+    }
+}
+
+/// What belongs to a row of a tile.
+struct RowValues {
+    /// Its zero point.
+    p: i32,
+    /// What the zero points of columns are multiplied by.
+    rest: i32,
+    /// Its factor and what is added, unless columns have these.
+    row: (f32, f32),
+}
+
+/// Finishes a row of sums, to each of which `whole` is added first. With `ZEROS`, the effect of zero points that differ
+/// between columns is subtracted.
+///
+/// All is done in one loop, whose values stay in registers.
+#[inline(always)]
+fn finish_row<T: Rounded, const N: usize, const ZEROS: bool>(
+    rescale: &Rescale,
+    columns: &ColumnValues,
+    whole: i32,
+    values: &RowValues,
+    sums: &[i32; MOST_COLUMNS],
+    out: &mut [T; MOST_COLUMNS],
+) {
+    let Rescale {
+        by_row,
+        down,
+        zero,
+        limits: (low, high),
+        ..
+    } = *rescale;
+    let RowValues { p, rest, row } = *values;
+    for j in 0..N {
+        let mut sum = sums[j].wrapping_add(whole);
+        if ZEROS {
+            sum = sum.wrapping_sub(p.wrapping_mul(columns.sums[j]));
+            sum = sum.wrapping_sub(rest.wrapping_mul(columns.zeros[j]));
+        }
+        let (factor, bias) = if by_row {
+            row
+        } else {
+            (columns.factors[j], columns.bias[j])
+        };
+        let y = sum as f32 * factor + bias;
+        // Written this way, each limit is one instruction; there is no NaN.
+        let y = if y > low { y } else { low };
+        let y = if y < high { y } else { high };
+        out[j] = if T::ROUNDS {
+            let y = (y * down).round_ties_even() + zero;
+            let y = if y > T::LEAST { y } else { T::LEAST };
+            T::of(if y < T::MOST { y } else { T::MOST })
+        } else {
+            T::of(y)
+        };
     }
 }
 

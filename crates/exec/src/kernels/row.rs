@@ -4,10 +4,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::micro::fetch;
-
-/// How far ahead panels are fetched into the cache, in elements: weights of a large matrix come from memory.
-const AHEAD: usize = 1024;
+/// More elements of panels do not stay in a second-level cache. They are read in the order in which they are in memory,
+/// which the hardware foresees: one panel after the other, although there are fewer sums than would hide their latency.
+const LARGE: usize = 128 << 10;
 
 /// True if whole vectors of this machine fit panels of this width.
 pub(super) fn can_add_row(width: usize) -> bool {
@@ -56,7 +55,11 @@ impl WithSimd for AddRow<'_> {
         let mut done = 0;
         let mut rest = self.out;
         while done < vectors {
-            let count = match vectors - done {
+            let most = match self.panels.len() > LARGE {
+                true => self.width / lanes,
+                false => 8,
+            };
+            let count = match most.min(vectors - done) {
                 1 => 1,
                 2 | 3 => 2,
                 4 | 5 => 4,
@@ -106,8 +109,6 @@ unsafe fn sums<S: Simd, const N: usize>(
     for x in row {
         let x = simd.splat_f32s(*x);
         for (total, place) in totals.iter_mut().zip(&mut places) {
-            // The hardware stops at the end of a page.
-            fetch(place.wrapping_add(AHEAD));
             // SAFETY: each place goes through the rows of its panel, which has whole vectors.
             let vector = unsafe { place.cast::<S::f32s>().read_unaligned() };
             *total = simd.mul_add_e_f32s(x, vector, *total);

@@ -5,6 +5,8 @@
     reason = "vector instructions over locations that the caller guarantees"
 )]
 
+use smallvec::SmallVec;
+
 use super::copy::Axis;
 
 /// A word of 1, 2, 4 or 8 bytes.
@@ -62,6 +64,34 @@ impl Word for u32 {
     fn streams(from: isize) -> bool {
         from == 1 && std::arch::is_x86_feature_detected!("avx512f")
     }
+}
+
+/// Transposes a matrix of `rows` rows that are `distance` elements apart:
+/// `out[j * width + i] = matrix[i * distance + j]` for each of the `columns` columns.
+///
+/// # Panics
+/// If either side is too short, or rows of the result overlap.
+pub(super) fn transpose(matrix: &[f32], [rows, columns]: [usize; 2], distance: usize, out: &mut [f32], width: usize) {
+    if rows == 0 || columns == 0 {
+        return;
+    }
+    assert!(
+        (rows - 1) * distance + columns <= matrix.len(),
+        "the matrix is too short"
+    );
+    assert!(
+        rows <= width && (columns - 1) * width + rows <= out.len(),
+        "the result is too short"
+    );
+    let places: SmallVec<[isize; 64]> = (0..rows).map(|i| (i * distance) as isize).collect();
+    let axis = Axis {
+        n: columns,
+        from: 1,
+        to: width as isize,
+    };
+    // SAFETY: all elements are within both sides by the assertions, and `out` is borrowed exclusively. Numbers of both
+    // types have 32 bits, all of which are valid.
+    unsafe { Word::tile(matrix.as_ptr().cast::<u32>(), out.as_mut_ptr().cast(), axis, &places) };
 }
 
 /// Orders the writes that bypassed the caches before all later writes.

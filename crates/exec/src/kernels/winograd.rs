@@ -57,13 +57,15 @@ pub(super) fn tile_size(window: &Window, channels: usize, filters: usize, direct
         return None;
     }
     // Panels are transformed in whole vectors.
-    if !Micro::best().columns.is_multiple_of(LANES) {
+    let micro = Micro::best();
+    if !micro.columns.is_multiple_of(LANES) {
         return None;
     }
-    // Estimated cycles: of products, which compute whole vectors; of reading weights; of what is done for each element
-    // of a tile or window beside them.
+    // Estimated cycles: of products, which compute whole vectors of columns, or of rows for a few columns; of reading
+    // weights; of what is done for each element of a tile or window beside them.
     let cost = |elements: usize, tiles: usize, rate: f64, beside: f64| {
-        let columns = tiles.next_multiple_of(LANES) as f64;
+        let few = micro.few(tiles);
+        let columns = (tiles - few).next_multiple_of(LANES) as f64 + (few * LANES) as f64 / micro.rows as f64;
         elements as f64 * ((channels * filters) as f64 * (columns / rate + 1.0) + beside * tiles as f64)
     };
     // Products of an element in one cycle.
@@ -115,7 +117,9 @@ impl Winograd {
             channels,
             filters,
             micro,
-            weights: matrices.map(|matrix| Left::of_rows(micro, matrix, rows)).collect(),
+            weights: matrices
+                .map(|matrix| Left::of_rows(micro, matrix, rows).kept())
+                .collect(),
         }
     }
 
