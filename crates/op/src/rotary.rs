@@ -39,14 +39,11 @@ pub(super) fn infer_rotary(call: &Infer<'_>) -> Result<Type, OpError> {
                 && pairs != turned / 2
             {
                 let (name, ty) = (call.def.operands[at].name, call.tensor(at)?);
+                let half = turned / 2;
                 let message = format!(
-                    "`{name}` is {ty}, but {turned} elements of a head are {} pairs",
-                    turned / 2
+                    "the last axis of `{name}` must be {half}, an angle for each pair of {turned} elements, but it is {ty}"
                 );
-                return Err(OpError::new(message)
-                    .at(at)
-                    .and(0)
-                    .help(format!("its last axis has an angle for each pair: {}", turned / 2)));
+                return Err(OpError::new(message).at(at).and(0));
             }
         }
     }

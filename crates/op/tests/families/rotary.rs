@@ -18,6 +18,12 @@ fn types() {
                 "3 of 8 elements of a head cannot be split into pairs",
             ),
             (
+                "rotary_embedding",
+                "",
+                &["f32[1, 2, 3, 2]", "f32[1, 3, 1]", "f32[1, 3, 2]"],
+                "the last axis of `sin_cache` must be 1, an angle for each pair of 2 elements, but it is f32[1, 3, 2]",
+            ),
+            (
                 "causal_conv_with_state",
                 "",
                 &["f32[b, c, l]", "f32[c, 1, 4]"],
