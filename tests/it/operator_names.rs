@@ -189,6 +189,8 @@ const LEFT: &[(&str, &[&str], &str)] = &[
     ("crates/verify/src/proof/terms/spread.rs", &["shape", "size"], FIELD),
     ("crates/verify/src/proof/terms/variables.rs", &["shape", "size"], FIELD),
     ("crates/verify/src/proof/types.rs", &["shape", "size"], FIELD),
+    ("crates/verify/src/proof/written.rs", &["shape"], FIELD),
+    ("crates/verify/src/rule/members.rs", &["shape"], FIELD),
     ("src/cli/check.rs", &["shape"], "an option of the command line"),
     ("src/cli/ops.rs", &["optional"], "how an operand is printed"),
     ("src/cli/optimize.rs", &["shape"], "an option of the command line"),
