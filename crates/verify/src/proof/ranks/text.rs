@@ -638,7 +638,7 @@ impl Text {
             self.everything |= axes && rule.ast.mentions(id, &|_| true);
             return;
         }
-        if axes && (self.axes(rule, id) || self.from_rank(rule, id)) {
+        if axes && (self.axes(rule, id) || self.counts_from_rank(rule, id)) {
             return;
         }
         // Where no axis of the variables that it looks at is taken away, it has the same value.
@@ -661,7 +661,7 @@ impl Text {
 
     /// Reads `x.rank - 1`, alone or in a list: an axis that is counted from the end, as long as the value with that axis
     /// loses the same axes as `x`.
-    fn from_rank(&mut self, rule: &Rule, id: ExprId) -> bool {
+    fn counts_from_rank(&mut self, rule: &Rule, id: ExprId) -> bool {
         let ast = &rule.ast;
         let id = match ast.kind(id) {
             ExprKind::List(items) => match items.as_slice() {
