@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::EGraph;
 use super::enode::{ENode, Facts, Head, attr_value};
+use super::rebuild::rebuild;
 use tautomer_graph::{Graph, Node, Sink, VertexId};
 use tautomer_op::{AttrValue, Fact, Op, OpError, OpaqueOp, is_pure, normalize};
 use tautomer_tensor::{Tensor, Type};
@@ -101,7 +102,7 @@ fn add(
         classes.insert(v, id);
         origins.push((v, id, enode));
     }
-    egraph.rebuild();
+    rebuild(egraph);
     graph.outputs().iter().map(|o| classes[&o.vertex]).collect()
 }
 

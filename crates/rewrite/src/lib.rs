@@ -20,6 +20,7 @@ mod left;
 mod lower;
 mod matching;
 mod nearest;
+mod rebuild;
 mod saturate;
 mod substitute;
 mod trial;

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::apply::same_type;
 use super::encode::{EGraphSink, Encoded, attrs_of, operands_of};
 use super::enode::{ENode, Head};
+use super::rebuild::rebuild;
 use egg::Id;
 use tautomer_graph::{Graph, Node, VertexId, inline};
 use tautomer_op::{AttrValue, Fact, Infer, Op, OpDef};
@@ -61,7 +62,7 @@ pub fn add_bodies(encoded: &mut Encoded, illegal: Test<'_>) -> usize {
         }
     }
     if added > 0 {
-        encoded.egraph.rebuild();
+        rebuild(&mut encoded.egraph);
     }
     added
 }

@@ -13,6 +13,7 @@ use crate::encode::{EGraphSink, Encoded};
 use crate::enode::ENode;
 use crate::explain::History;
 use crate::matching::{Binding, Host, Match, Program, Searcher, Snapshot, satisfied};
+use crate::rebuild::rebuild;
 use crate::unknown::{Matched, Tried, is_open, same_for_certain};
 use tautomer_op::OpDef;
 use tautomer_rule::Rule;
@@ -137,7 +138,7 @@ impl Rounds {
             };
             let before = self.rewrites;
             let over = self.apply_all(egraph, found.candidates, watch, guard);
-            egraph.rebuild();
+            rebuild(egraph);
             if let Some(history) = &mut self.history {
                 history.rebuild(egraph);
             }
