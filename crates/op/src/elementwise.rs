@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use ndarray::IxDyn;
+use ndarray::{ArrayViewD, Axis, IxDyn};
 
 use super::value::shaped;
 use super::{
@@ -285,13 +285,29 @@ fn zip_dyn<A: Clone, B: Clone, R: Clone>(
             b.shape()
         ))
     };
-    let x = a.broadcast(IxDyn(shape)).ok_or_else(spread)?;
-    let y = b.broadcast(IxDyn(shape)).ok_or_else(spread)?;
+    let mut x = a.broadcast(IxDyn(shape)).ok_or_else(spread)?;
+    let mut y = b.broadcast(IxDyn(shape)).ok_or_else(spread)?;
     let mut out = Vec::with_capacity(x.len());
-    for (x, y) in x.iter().zip(y.iter()) {
-        out.push(f(x, y)?);
+    merge_last_axes(&mut x, &mut y);
+    for (x, y) in x.rows().into_iter().zip(y.rows()) {
+        for (x, y) in x.iter().zip(y) {
+            out.push(f(x, y)?);
+        }
     }
     shaped(shape, out)
+}
+
+/// Makes one axis of the last axes of two arrays of the same shape, as many as both allow. A step along an axis takes
+/// less time than a step from one row to the next.
+fn merge_last_axes<A, B>(x: &mut ArrayViewD<'_, A>, y: &mut ArrayViewD<'_, B>) {
+    let Some(last) = x.ndim().checked_sub(1) else { return };
+    for axis in (0..last).rev() {
+        let mut merged = x.clone();
+        if !merged.merge_axes(Axis(axis), Axis(last)) || !y.merge_axes(Axis(axis), Axis(last)) {
+            return;
+        }
+        *x = merged;
+    }
 }
 
 type Out<S> = Result<Vec<Value<S>>, OpError>;
