@@ -42,6 +42,17 @@ pub struct Ast {
     exprs: Vec<Expr>,
 }
 
+/// A comprehension without a condition: `body for var in iter`.
+#[derive(Debug, Clone, Copy)]
+pub struct Each<'a> {
+    /// The expression that is evaluated for each value.
+    pub body: ExprId,
+    /// The name of the value.
+    pub var: &'a str,
+    /// The values.
+    pub iter: ExprId,
+}
+
 impl Ast {
     /// An arena without expressions.
     pub fn new(source: Arc<Source>) -> Self {
@@ -101,6 +112,23 @@ impl Ast {
     /// True if there are no expressions.
     pub fn is_empty(&self) -> bool {
         self.exprs.is_empty()
+    }
+
+    /// The parts of `body for var in iter`, a comprehension without a condition.
+    pub fn each(&self, id: ExprId) -> Option<Each<'_>> {
+        match self.kind(id) {
+            ExprKind::Comprehension {
+                body,
+                var,
+                iter,
+                cond: None,
+            } => Some(Each {
+                body: *body,
+                var: var.as_str(),
+                iter: *iter,
+            }),
+            _ => None,
+        }
     }
 
     /// The expressions directly below `id` in text order, including those of attributes and blocks.

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tautomer_diag::Source;
-use tautomer_lang::ast::{Ast, BinaryOp, ExprId, ExprKind, Item, LetNames, Rule as Written, RuleClass, Side};
+use tautomer_lang::ast::{Ast, BinaryOp, Each, ExprId, ExprKind, Item, LetNames, Rule as Written, RuleClass, Side};
 use tautomer_lang::parse_rules;
 use tautomer_op::{AxesRule, Formula, OpDef, OpTraits, Products, ShapeRule};
 use tautomer_rule::{AttrPattern, PatternNode, Rule, load_checked_rules};
@@ -428,26 +428,18 @@ impl<'a> Reader<'a> {
 
 /// The body, the index and the name of the number in `… for i in 0..n`.
 fn each(ast: &Ast, id: ExprId) -> Option<(ExprId, &str, &str)> {
-    let ExprKind::Comprehension {
-        body,
-        var,
-        iter,
-        cond: None,
-    } = ast.kind(id)
-    else {
-        return None;
-    };
+    let Each { body, var, iter } = ast.each(id)?;
     let ExprKind::Range {
         start: Some(start),
         end: Some(end),
-    } = ast.kind(*iter)
+    } = ast.kind(iter)
     else {
         return None;
     };
     let (ExprKind::Int { value: 0, .. }, ExprKind::Name(count)) = (ast.kind(*start), ast.kind(*end)) else {
         return None;
     };
-    Some((*body, var.as_str(), count))
+    Some((body, var, count))
 }
 
 /// The body and the index of `all(… for i in 0..n)`.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::axes::{Axes, slides};
 use crate::proof::scope::calls;
 use tautomer_graph::term::Reads;
-use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind};
+use tautomer_lang::ast::{BinaryOp, Each, ExprId, ExprKind};
 use tautomer_op::AttrKind;
 use tautomer_rule::{AttrPattern, PatternNode, Rule};
 
@@ -164,28 +164,20 @@ impl<'a> Text<'a> {
     fn of_each(&self, id: ExprId, names: &Names) -> Result<(), No> {
         use BinaryOp::{Eq, Ge, Gt, Le, Lt};
         let ast = &self.rule.ast;
-        let ExprKind::Comprehension {
-            body,
-            var,
-            iter,
-            cond: None,
-        } = ast.kind(id)
-        else {
-            return Err(No::Unknown);
-        };
+        let Each { body, var, iter } = ast.each(id).ok_or(No::Unknown)?;
         let ExprKind::Binary {
             op: Eq | Ge | Gt | Le | Lt,
             lhs,
             rhs,
-        } = ast.kind(*body)
+        } = ast.kind(body)
         else {
             return Err(No::Unknown);
         };
-        let own = matches!(ast.kind(*lhs), ExprKind::Name(name) if **name == *var.as_str());
+        let own = matches!(ast.kind(*lhs), ExprKind::Name(name) if **name == *var);
         let number = matches!(ast.kind(*rhs), ExprKind::Int { .. });
-        let is_list = match ast.kind(*iter) {
+        let is_list = match ast.kind(iter) {
             ExprKind::Name(name) => self.lists.iter().any(|(list, _)| list == name),
-            _ => self.list(*iter, names).is_ok(),
+            _ => self.list(iter, names).is_ok(),
         };
         (own && number && is_list).then_some(()).ok_or(No::Unknown)
     }
