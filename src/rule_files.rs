@@ -9,7 +9,7 @@ use crate::lang::parse_rules;
 use crate::op::Scope;
 use crate::rule::{
     NamedText, RuleSet, composite_rules, library_files, library_operators, library_set_files, load_checked_rules_in,
-    load_rules_in, operator_files, recognition_rules, shipped_rule_file,
+    load_rules_in, load_shipped_rules, operator_files, recognition_rules,
 };
 use crate::verify::is_shipped;
 
@@ -262,12 +262,13 @@ pub(crate) fn read(
         named.insert(0, whole.clone());
     }
     for set in load_each(sources(&named)?, examples, scope)? {
+        let shipped = set.rules.first().is_some_and(|rule| is_shipped(&rule.ast.source));
+        own_rules |= !set.rules.is_empty() && !shipped;
         for rule in &set.rules {
             let own = &rule.ast.source;
-            own_rules |= !is_shipped(own);
             match places.get(&rule.name) {
                 // Sets that come with the tool share rules on purpose.
-                Some(first) if is_shipped(first) && is_shipped(own) => {}
+                Some(first) if shipped && is_shipped(first) => {}
                 Some(first) => twice.push(format!("`{}` in {} and {}", rule.name, first.name, own.name)),
                 None => {
                     places.insert(rule.name.clone(), own.clone());
@@ -328,12 +329,12 @@ pub(crate) fn load_each(
     for source in sources {
         // Sets that come with the tool have already been checked.
         let shipped = is_shipped(&source);
-        let file = match examples {
-            Examples::Skipped if shipped => shipped_rule_file(source),
-            _ => parse_rules(source),
-        };
         let load = if shipped { load_checked_rules_in } else { load_rules_in };
-        match file.and_then(|file| load(file, &scope)) {
+        let loaded = match examples {
+            Examples::Skipped if shipped => load_shipped_rules(source, &scope),
+            _ => parse_rules(source).and_then(|file| load(file, &scope)),
+        };
+        match loaded {
             Ok(set) => {
                 scope.extend(&set.operators);
                 sets.push(set);

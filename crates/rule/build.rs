@@ -9,7 +9,13 @@ use std::sync::Arc;
 use std::{env, fs};
 
 use tautomer_diag::Source;
-use tautomer_lang::{parse_rules_without_examples, parse_targets};
+use tautomer_lang::{parse_rules, parse_rules_without_examples, parse_targets};
+
+#[path = "src/composite/text.rs"]
+mod composite;
+
+/// The name of the text with the rules of composite operators.
+const COMPOSITE: &str = "<bodies of composite operators>";
 
 /// The directories with files of the tool.
 const DIRECTORIES: [&str; 3] = ["rules", "ops", "targets"];
@@ -27,13 +33,27 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     files.sort();
     let mut table = String::from("&[\n");
-    for (number, path) in files.iter().enumerate() {
-        let compact = out.join(format!("{number}.tree"));
-        fs::write(&compact, parsed(path, fs::read_to_string(root.join(path))?)?)?;
-        writeln!(table, "    ({path:?}, include_bytes!({compact:?})),")?;
+    let mut add = |name: &str, text: String| -> Result<(), Box<dyn Error>> {
+        let compact = out.join(format!("{}.tree", table.lines().count()));
+        fs::write(&compact, parsed(name, text)?)?;
+        Ok(writeln!(table, "    ({name:?}, include_bytes!({compact:?})),")?)
+    };
+    let mut composite = String::new();
+    for path in &files {
+        let text = fs::read_to_string(root.join(path))?;
+        // Its operators are those of another runtime.
+        if suffix(path) == Some("ops") && !path.ends_with("onnxruntime.ops") {
+            let file = parse_rules(Arc::new(Source::new(path.as_str(), &*text))).map_err(|e| e.to_string())?;
+            composite.push_str(&composite::rule_texts(&file.items));
+        }
+        add(path, text)?;
+    }
+    if !files.is_empty() {
+        add(COMPOSITE, composite.clone())?;
     }
     table.push_str("]\n");
     fs::write(out.join("parsed.rs"), table)?;
+    fs::write(out.join("composite.rules"), composite)?;
     Ok(())
 }
 

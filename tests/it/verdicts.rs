@@ -53,7 +53,7 @@ fn every_shipped_rule_has_a_current_verdict() {
 
 #[test]
 fn no_shipped_rule_is_refuted_or_undecided() {
-    let entries = shipped_locks().iter().flat_map(|(_, lock)| lock.entries());
+    let entries = shipped_locks().flat_map(|(_, lock)| lock.entries());
     let doubtful = entries.filter(|e| e.verdict < Level::Tested);
     none(
         &doubtful
@@ -65,7 +65,7 @@ fn no_shipped_rule_is_refuted_or_undecided() {
 #[test]
 fn shipped_verdicts_rest_on_the_whole_budget() {
     let options = tautomer::verify::Options::default();
-    let entries: Vec<&Entry> = shipped_locks().iter().flat_map(|(_, lock)| lock.entries()).collect();
+    let entries: Vec<&Entry> = shipped_locks().flat_map(|(_, lock)| lock.entries()).collect();
     let short: Vec<&&Entry> = entries.iter().filter(|e| !e.covers(&options, &e.examples)).collect();
     none(
         &short
@@ -107,7 +107,7 @@ fn the_table_is_current() {
 /// The README states how many rules have which verdict.
 #[test]
 fn the_readme_counts_the_verdicts() {
-    let entries: Vec<&Entry> = shipped_locks().iter().flat_map(|(_, lock)| lock.entries()).collect();
+    let entries: Vec<&Entry> = shipped_locks().flat_map(|(_, lock)| lock.entries()).collect();
     let count = |level| entries.iter().filter(|e| e.verdict == level).count();
     let wanted = format!(
         "all {} rules that come with the tool: {} are proved in full, {} in part, {} tested",

@@ -1,16 +1,19 @@
 //! Rules derived from the bodies of composite operators: a body written out equals the operator.
 
+mod text;
+
 use std::sync::{Arc, OnceLock};
 
 use super::Rule;
-use super::check::{load_checked_rules, load_checked_rules_in};
+use super::check::load_checked_rules_in;
+use super::library::{load_shipped_rules, table_files};
 use tautomer_diag::{Diagnostics, Source};
 use tautomer_graph::declaration;
-use tautomer_lang::ast::{ExprKind, LetNames, OperatorDecl};
-use tautomer_lang::{format_expr, parse_rules};
-use tautomer_op::{AttrKind, OpDef, OperandKind, Scope, table};
+use tautomer_lang::parse_rules;
+use tautomer_op::{AttrKind, OpDef, OperandKind, Scope};
+use text::{pattern, rule_texts};
 
-/// One rule for each composite operator whose body is a pattern: `{body} => name(operands)`.
+/// One rule for each composite operator of the table whose body is a pattern: `{body} => name(operands)`.
 ///
 /// Operators with attributes are omitted, since a number in the body cannot be bound to an attribute, and so are those
 /// whose body depends on which operands are given.
@@ -26,53 +29,28 @@ pub fn composite_rules() -> Result<&'static [Arc<Rule>], &'static Diagnostics> {
     static RULES: OnceLock<Result<Vec<Arc<Rule>>, Diagnostics>> = OnceLock::new();
     RULES
         .get_or_init(|| {
-            let text: String = table().filter_map(rule_text).collect();
-            let file = parse_rules(Arc::new(Source::new("<bodies of composite operators>", text)))?;
-            Ok(load_checked_rules(file)?.rules)
+            let source = Source::of_program(COMPOSITE, composite_text()?);
+            Ok(load_shipped_rules(Arc::new(source), &Scope::default())?.rules)
         })
         .as_ref()
         .map(Vec::as_slice)
 }
 
-fn rule_text(def: &'static OpDef) -> Option<String> {
-    if !def.attrs.is_empty() || def.operands.iter().any(|o| o.kind != OperandKind::One) {
-        return None;
-    }
-    let pattern = pattern(declaration(def)?)?;
-    let operands: Vec<&str> = def.operands.iter().map(|o| o.name).collect();
-    let operands = operands.join(", ");
-    Some(format!(
-        "/// {}\nrule {}-written-out({operands}) {{ {pattern} => {}({operands}) numerics real }}\n",
-        def.doc,
-        def.name.replace('_', "-"),
-        def.name
-    ))
-}
+/// The name of the text with [`composite_rules`]; the build script has the same.
+const COMPOSITE: &str = "<bodies of composite operators>";
 
-/// The body of a declaration, if it is a pattern: it does not depend on types, and has one result.
-fn pattern(decl: &OperatorDecl) -> Option<String> {
-    let body = decl.body.as_ref()?;
-    let plain = decl.ast.iter().all(|(_, expr)| {
-        !matches!(
-            expr.kind,
-            ExprKind::When { .. } | ExprKind::If { .. } | ExprKind::Comprehension { .. } | ExprKind::Field { .. }
-        )
-    });
-    // A tuple is a pattern of several results, all of which would have to be there.
-    if !plain || matches!(decl.ast.kind(body.result), ExprKind::Tuple(_)) {
-        return None;
+/// The rules of composite operators. Release builds have them from the build script.
+fn composite_text() -> Result<&'static str, Diagnostics> {
+    if !cfg!(debug_assertions) {
+        return Ok(include_str!(concat!(env!("OUT_DIR"), "/composite.rules")));
     }
-    let mut out = String::new();
-    for item in &body.lets {
-        let LetNames::One(name) = &item.names else { return None };
-        out.push_str(&format!(
-            "let {} = {};\n",
-            name.name,
-            format_expr(&decl.ast, item.value)
-        ));
+    static WRITTEN: OnceLock<String> = OnceLock::new();
+    let mut text = String::new();
+    for &(name, operators) in table_files() {
+        let file = parse_rules(Arc::new(Source::of_program(name, operators)))?;
+        text.push_str(&rule_texts(&file.items));
     }
-    out.push_str(&format_expr(&decl.ast, body.result));
-    Some(out)
+    Ok(WRITTEN.get_or_init(|| text))
 }
 
 /// A rule for each declared operator in `scope` whose body is a pattern: the rule replaces the body by a call of the
@@ -151,4 +129,26 @@ fn recognition_text(def: &'static OpDef) -> Option<String> {
         params.join(", "),
         def.name,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tautomer_op::table;
+
+    #[test]
+    fn the_rules_are_those_of_the_table() {
+        let written: Vec<&'static OpDef> = table()
+            .filter(|def| def.attrs.is_empty() && def.operands.iter().all(|o| o.kind == OperandKind::One))
+            .filter(|def| declaration(def).and_then(pattern).is_some())
+            .collect();
+        let rules = composite_rules().unwrap();
+        let names: Vec<&str> = rules.iter().map(|rule| &*rule.name).collect();
+        let of_table: Vec<String> = written
+            .iter()
+            .map(|def| format!("{}-written-out", def.name.replace('_', "-")))
+            .collect();
+        assert_eq!(names, of_table);
+        assert!(rules.iter().zip(written).all(|(rule, def)| rule.doc == def.doc));
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::check::load_checked_rules_in;
+use super::check::{load_checked_rules_in, load_trusted_rules_in};
 use super::{Rule, RuleSet};
 use tautomer_diag::{Diagnostics, Source};
 use tautomer_lang::ast::{RuleFile, TargetFile};
@@ -143,23 +143,31 @@ fn parsed(source: &Source) -> Option<&'static [u8]> {
     Some(bytes)
 }
 
-/// The syntax tree of a rule file that comes with the tool, without its examples. Release builds do not parse the text.
+/// The rules of a file that comes with the tool, without its examples; it may mention the operators of `scope`. Release
+/// builds neither parse the text nor look for problems in it.
 ///
 /// ```
 /// # use std::sync::Arc;
 /// # use tautomer_diag::Source;
+/// # use tautomer_op::Scope;
 /// let (name, text) = tautomer_rule::library_files()[0];
-/// let file = tautomer_rule::shipped_rule_file(Arc::new(Source::new(name, text))).unwrap();
-/// assert!(!file.items.is_empty());
+/// let source = Arc::new(Source::of_program(name, text));
+/// let set = tautomer_rule::load_shipped_rules(source, &Scope::default()).unwrap();
+/// assert!(!set.rules.is_empty() && set.examples.is_empty());
 /// ```
 ///
 /// # Errors
 /// Problems of the file; the tests of the library check that there are none.
-pub fn shipped_rule_file(source: Arc<Source>) -> Result<RuleFile, Diagnostics> {
+pub fn load_shipped_rules(source: Arc<Source>, scope: &Scope) -> Result<RuleSet, Diagnostics> {
     match parsed(&source).map(|bytes| RuleFile::from_bytes(bytes, source.clone())) {
-        Some(Ok(file)) => Ok(file),
-        _ => parse_rules_without_examples(source),
+        Some(Ok(file)) => load_trusted_rules_in(file, scope),
+        _ => load_checked_rules_in(parse_rules_without_examples(source)?, scope),
     }
+}
+
+/// The rules of a file that comes with the tool, and their examples.
+fn load_with_examples(source: Arc<Source>, scope: &Scope) -> Result<RuleSet, Diagnostics> {
+    load_checked_rules_in(parse_rules(source)?, scope)
 }
 
 /// The syntax tree of a target file that comes with the tool. Release builds do not parse the text.
@@ -200,7 +208,7 @@ pub fn table_files() -> &'static [NamedText] {
 pub fn library_operators() -> Result<&'static RuleSet, &'static Diagnostics> {
     static LOADED: OnceLock<Result<RuleSet, Diagnostics>> = OnceLock::new();
     LOADED
-        .get_or_init(|| load_in(&OPERATORS, shipped_rule_file, &Scope::default()))
+        .get_or_init(|| load_in(&OPERATORS, load_shipped_rules, &Scope::default()))
         .as_ref()
 }
 
@@ -221,7 +229,7 @@ pub fn library_files() -> &'static [NamedText] {
 pub fn library_rules() -> Result<&'static [Arc<Rule>], &'static Diagnostics> {
     static RULES: OnceLock<Result<RuleSet, Diagnostics>> = OnceLock::new();
     RULES
-        .get_or_init(|| load_in(&FILES, shipped_rule_file, &Scope::default()))
+        .get_or_init(|| load_in(&FILES, load_shipped_rules, &Scope::default()))
         .as_ref()
         .map(|set| &*set.rules)
 }
@@ -238,7 +246,7 @@ pub fn library_rules() -> Result<&'static [Arc<Rule>], &'static Diagnostics> {
 pub fn library() -> Result<&'static RuleSet, &'static Diagnostics> {
     static LIBRARY: OnceLock<Result<RuleSet, Diagnostics>> = OnceLock::new();
     LIBRARY
-        .get_or_init(|| load_in(&FILES, parse_rules, &Scope::default()))
+        .get_or_init(|| load_in(&FILES, load_with_examples, &Scope::default()))
         .as_ref()
 }
 
@@ -257,7 +265,7 @@ pub fn library_set_files() -> &'static [(&'static str, Vec<NamedText>)] {
 /// assert!(set.groups.iter().any(|group| &*group.name == "gsl"));
 /// ```
 pub fn library_set(name: &str) -> Option<Result<RuleSet, Diagnostics>> {
-    load_set(name, parse_rules)
+    load_set(name, load_with_examples)
 }
 
 /// The rules of the shipped set of that name, without examples and in a fraction of the time of [`library_set`].
@@ -271,27 +279,25 @@ pub fn library_set(name: &str) -> Option<Result<RuleSet, Diagnostics>> {
 /// assert_eq!(rules.len(), set.rules.len());
 /// ```
 pub fn library_set_rules(name: &str) -> Option<Result<Vec<Arc<Rule>>, Diagnostics>> {
-    let set = load_set(name, shipped_rule_file)?;
+    let set = load_set(name, load_shipped_rules)?;
     Some(set.map(|set| set.rules))
 }
 
-fn load_set(name: &str, parse: Parse) -> Option<Result<RuleSet, Diagnostics>> {
+fn load_set(name: &str, load: Load) -> Option<Result<RuleSet, Diagnostics>> {
     let (_, files) = SETS.iter().find(|(set, _)| *set == name)?;
     let operators = library_operators().map_err(Clone::clone);
-    Some(operators.and_then(|declared| load_in(files, parse, &declared.operators)))
+    Some(operators.and_then(|declared| load_in(files, load, &declared.operators)))
 }
 
-type Parse = fn(Arc<Source>) -> Result<RuleFile, Diagnostics>;
+type Load = fn(Arc<Source>, &Scope) -> Result<RuleSet, Diagnostics>;
 
 /// Loads files that may mention the operators of `scope`, on several threads: programs wait for the rules when they
 /// start.
-fn load_in(files: &[NamedText], parse: Parse, scope: &Scope) -> Result<RuleSet, Diagnostics> {
+fn load_in(files: &[NamedText], load: Load, scope: &Scope) -> Result<RuleSet, Diagnostics> {
     let threads = std::thread::available_parallelism()
         .map_or(1, |n| n.get())
         .min(files.len());
-    let load = |&(name, text): &NamedText| {
-        parse(Arc::new(Source::of_program(name, text))).and_then(|file| load_checked_rules_in(file, scope))
-    };
+    let load = |&(name, text): &NamedText| load(Arc::new(Source::of_program(name, text)), scope);
     // Neighbouring files are on different threads, so that each has about as much to do.
     let share = |first: usize| files.iter().skip(first).step_by(threads).map(load).collect();
     let mut shares: Vec<VecDeque<_>> = std::thread::scope(|threads_of| {

@@ -42,6 +42,9 @@ pub(super) fn constants(ast: &mut Ast, items: &[Item]) -> FxHashMap<ExprId, List
         let Item::Rule(rule) = item else { continue };
         let sides = [&rule.source, &rule.target];
         let found: Vec<ExprId> = sides.iter().flat_map(|side| operands(ast, side)).collect();
+        if found.is_empty() {
+            continue;
+        }
         let mut names = names(ast, rule);
         for id in found {
             let number = |n: usize| if n == 1 { "list".to_owned() } else { format!("list{n}") };

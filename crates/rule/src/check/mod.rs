@@ -46,7 +46,7 @@ const MAX_RULE_DEPTH: usize = 200;
 /// assert_eq!(&*set.rules[0].name, "neg-of-neg");
 /// ```
 pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
-    load(file, true, &Scope::default())
+    load(file, Depth::Tried, &Scope::default())
 }
 
 /// Like [`load_rules`], for a file that may mention the operators of `scope` besides its own.
@@ -54,7 +54,7 @@ pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
 /// # Errors
 /// Every problem found, with its location.
 pub fn load_rules_in(file: RuleFile, scope: &Scope) -> Result<RuleSet, Diagnostics> {
-    load(file, true, scope)
+    load(file, Depth::Tried, scope)
 }
 
 /// Like [`load_checked_rules`], for a file that may mention the operators of `scope` besides its own.
@@ -62,7 +62,16 @@ pub fn load_rules_in(file: RuleFile, scope: &Scope) -> Result<RuleSet, Diagnosti
 /// # Errors
 /// Every problem found, with its location.
 pub fn load_checked_rules_in(file: RuleFile, scope: &Scope) -> Result<RuleSet, Diagnostics> {
-    load(file, false, scope)
+    load(file, Depth::Checked, scope)
+}
+
+/// The rules of a file that comes with the tool and was parsed when the tool was built, whose tests have checked it:
+/// only what a rule is made from is looked at.
+///
+/// # Errors
+/// Problems that leave a rule without a pattern.
+pub(crate) fn load_trusted_rules_in(file: RuleFile, scope: &Scope) -> Result<RuleSet, Diagnostics> {
+    load(file, Depth::Trusted, scope)
 }
 
 /// Like [`load_rules`], for rules that were checked before: they are neither tried on operands nor compared.
@@ -70,10 +79,21 @@ pub fn load_checked_rules_in(file: RuleFile, scope: &Scope) -> Result<RuleSet, D
 /// # Errors
 /// Every problem found, with its location.
 pub fn load_checked_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
-    load(file, false, &Scope::default())
+    load(file, Depth::Checked, &Scope::default())
 }
 
-fn load(file: RuleFile, thorough: bool, outer: &Scope) -> Result<RuleSet, Diagnostics> {
+/// How much is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum Depth {
+    /// Nothing that only finds problems.
+    Trusted,
+    /// Names, conditions and shapes of patterns.
+    Checked,
+    /// Also tried on operands, and compared with the other rules of the file.
+    Tried,
+}
+
+fn load(file: RuleFile, depth: Depth, outer: &Scope) -> Result<RuleSet, Diagnostics> {
     let mut ast = file.ast;
     let lists = lists::constants(&mut ast, &file.items);
     let ast = Arc::new(ast);
@@ -81,7 +101,7 @@ fn load(file: RuleFile, thorough: bool, outer: &Scope) -> Result<RuleSet, Diagno
         Item::Operator(operator) => Some(&**operator),
         _ => None,
     });
-    let (own, declared) = if thorough {
+    let (own, declared) = if depth == Depth::Tried {
         declare(operators, outer)
     } else {
         declare_checked(operators, outer)
@@ -98,7 +118,7 @@ fn load(file: RuleFile, thorough: bool, outer: &Scope) -> Result<RuleSet, Diagno
         ast: &ast,
         lists,
         problems: declared,
-        thorough,
+        depth,
         scope,
         own: own.clone(),
     };
@@ -127,7 +147,7 @@ fn load(file: RuleFile, thorough: bool, outer: &Scope) -> Result<RuleSet, Diagno
     }
     set.groups = checker.groups(&file.items, &names, !file.uses.is_empty());
     let mut problems = checker.problems.in_source(&ast.source);
-    if thorough {
+    if depth == Depth::Tried {
         problems.extend(compare_rules(&set.rules));
     }
     problems.sort();
@@ -142,8 +162,7 @@ struct Checker<'a> {
     /// The lists that are operands in patterns.
     lists: FxHashMap<ExprId, ListConstant>,
     problems: Diagnostics,
-    /// True to try the rules on operands as well.
-    thorough: bool,
+    depth: Depth,
     /// The declared operators that the file may mention.
     scope: Scope,
     /// Those that it declares.
@@ -226,10 +245,12 @@ impl Checker<'_> {
                 scope: self.scope.clone(),
             });
         }
-        self.check_conditions(rule);
-        self.check_dimensions(rule);
+        if self.depth >= Depth::Checked {
+            self.check_conditions(rule);
+            self.check_dimensions(rule);
+        }
         let mut failed = self.failed_since(before);
-        if let (Some(forward), false, true) = (out.first(), failed, self.thorough) {
+        if let (Some(forward), false, Depth::Tried) = (out.first(), failed, self.depth) {
             self.check_types(rule, forward);
             self.check_forms(rule, forward);
             failed = self.failed_since(before);
@@ -274,7 +295,7 @@ impl Checker<'_> {
         let source = build(&example.source);
         let target = example.target.as_ref().map(&mut build);
         if is_operator {
-            if let (Some(source), true) = (&source, self.thorough)
+            if let (Some(source), true) = (&source, self.depth == Depth::Tried)
                 && !matches!(target, Some(None))
             {
                 self.operator_example(example, source, target.flatten().as_ref());

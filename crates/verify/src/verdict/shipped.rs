@@ -1,12 +1,11 @@
 //! The built-in rules with their verdicts.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::lock::{Entry, Lock};
 use tautomer_diag::{Diagnostics, Source};
 use tautomer_rule::{
-    Example, NamedText, Rule, composite_rules, library, library_files, library_set, library_set_files, operator_files,
-    shipped,
+    Example, Rule, composite_rules, library, library_files, library_set, library_set_files, operator_files, shipped,
 };
 
 /// A rule with its examples.
@@ -61,22 +60,42 @@ pub fn place_of(source: &str) -> (&str, &str) {
     source.rsplit_once('/').unwrap_or(("", source))
 }
 
-/// The locks of the built-in rules, by directory; a lock that cannot be parsed is empty, which the tests rule out.
-pub fn shipped_locks() -> &'static [(&'static str, Lock)] {
-    static READ: OnceLock<Vec<(&'static str, Lock)>> = OnceLock::new();
-    READ.get_or_init(|| {
-        let locks: [NamedText; 5] = [
-            shipped!("rules/verdicts.lock"),
-            shipped!("rules/gsl/verdicts.lock"),
-            shipped!("rules/taso/verdicts.lock"),
-            shipped!("rules/onnxruntime/verdicts.lock"),
-            shipped!("rules/lower/verdicts.lock"),
-        ];
-        locks
-            .iter()
-            .map(|(path, text)| (place_of(path).0, Lock::parse(text).unwrap_or_default()))
-            .collect()
+/// The directories of the built-in rules, each with its lock.
+pub fn shipped_locks() -> impl Iterator<Item = (&'static str, &'static Lock)> {
+    LOCKS.iter().map(|held| (held.folder(), held.lock()))
+}
+
+static LOCKS: LazyLock<[Held; 5]> = LazyLock::new(|| {
+    [
+        shipped!("rules/verdicts.lock"),
+        shipped!("rules/gsl/verdicts.lock"),
+        shipped!("rules/taso/verdicts.lock"),
+        shipped!("rules/onnxruntime/verdicts.lock"),
+        shipped!("rules/lower/verdicts.lock"),
+    ]
+    .map(|(path, text)| Held {
+        path,
+        text,
+        parsed: OnceLock::new(),
     })
+});
+
+/// The lock of one directory, which is parsed when it is first needed.
+struct Held {
+    path: &'static str,
+    text: &'static str,
+    parsed: OnceLock<Lock>,
+}
+
+impl Held {
+    fn folder(&self) -> &'static str {
+        place_of(self.path).0
+    }
+
+    /// The lock; empty if it cannot be parsed, which the tests rule out.
+    fn lock(&self) -> &Lock {
+        self.parsed.get_or_init(|| Lock::parse(self.text).unwrap_or_default())
+    }
 }
 
 /// The verdict of an unmodified built-in rule; `None` for other rules.
@@ -93,8 +112,8 @@ pub fn shipped_verdict(rule: &Rule) -> Option<&'static Entry> {
         return None;
     }
     let (folder, file) = place_of(&source.name);
-    let (_, lock) = shipped_locks().iter().find(|(name, _)| *name == folder)?;
-    lock.get(file, &rule.name)
+    let held = LOCKS.iter().find(|held| held.folder() == folder)?;
+    held.lock().get(file, &rule.name)
 }
 
 /// True if a source text is an unmodified built-in rule file.
