@@ -165,6 +165,32 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     summary(args, &rows, seconds, shell)
 }
 
+/// A certificate that the checker accepts, or else why it does not. A formula that the checker does not find equal to
+/// its own, since it reads numbers of the rule exactly, is left out; and what the prover treats position by position may
+/// be a call for the checker.
+fn accepted(own: String) -> Result<String, String> {
+    let plain: String = own
+        .split_inclusive('\n')
+        .filter(|line| !line.starts_with("element "))
+        .collect();
+    let calls = plain.replace("\nlift elementwise\n", "\nlift calls\n");
+    let mut why = String::new();
+    for own in [own, plain, calls] {
+        let checked = tautomer_check::check(&format!("{CERTIFICATE_HEAD}{own}"));
+        why = match checked.into_iter().next().map(|one| one.verdict) {
+            Some(tautomer_check::Verdict::Accepted(_)) => return Ok(own),
+            Some(tautomer_check::Verdict::NotChecked(what)) => format!("the checker stops: {what}"),
+            // The line is that of a certificate which is not written.
+            Some(tautomer_check::Verdict::Rejected(why)) => {
+                let why = why.split_once(": ").map_or(why.as_str(), |(_, why)| why);
+                format!("the checker finds no proof: {why}")
+            }
+            None => "the certificate is empty".to_owned(),
+        };
+    }
+    Err(why)
+}
+
 /// Writes the certificates of the rules that have one, and says which rules have none.
 fn certificates(path: &Path, subjects: &[Subject], rows: &[Row], shell: &Shell) -> Done {
     let mut text = CERTIFICATE_HEAD.to_owned();
@@ -173,7 +199,7 @@ fn certificates(path: &Path, subjects: &[Subject], rows: &[Row], shell: &Shell) 
     for (subject, row) in subjects.iter().zip(rows) {
         let Row::Tried(report, _) = row else { continue };
         proved += usize::from(report.verdict.level() == Level::ProvedAll);
-        match certificate(&subject.rule, &report.verdict) {
+        match certificate(&subject.rule, &report.verdict).and_then(accepted) {
             Ok(own) => {
                 written += 1;
                 text.push_str(&own);

@@ -7,6 +7,7 @@
 )]
 
 mod built_files;
+mod checker;
 mod cli;
 mod command;
 mod common;

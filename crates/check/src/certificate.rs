@@ -28,98 +28,86 @@ pub struct Checked {
 
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Checked { rule, line, verdict } = self;
-        match verdict {
-            Verdict::Accepted(scope) => write!(f, "accepted  {rule}: {scope}"),
-            Verdict::Rejected(why) => write!(f, "rejected  {rule} (line {line}): {why}"),
-            Verdict::NotChecked(why) => write!(f, "rejected  {rule} (line {line}): not checked: {why}"),
+        match (&self.rule, self.line, &self.verdict) {
+            (rule, _, Verdict::Accepted(scope)) => write!(f, "accepted  {rule}: {scope}"),
+            (rule, line, Verdict::Rejected(why)) => write!(f, "rejected  {rule} (line {line}): {why}"),
+            (rule, line, Verdict::NotChecked(why)) => write!(f, "rejected  {rule} (line {line}): not checked: {why}"),
         }
     }
 }
 
 /// The hash of a rule's text: FNV-1a of 128 bits, in hexadecimal digits.
 pub fn hash(text: &str) -> String {
-    let mut state: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    for byte in text.bytes() {
-        state = (state ^ u128::from(byte)).wrapping_mul((1 << 88) + 0x13b);
-    }
-    format!("{state:032x}")
+    let start: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    let next = |state: u128, byte| (state ^ u128::from(byte)).wrapping_mul((1 << 88) + 0x13b);
+    format!("{:032x}", text.bytes().fold(start, next))
 }
 
 /// Checks all certificates in a file. A file without any is one rejection.
 pub fn check(text: &str) -> Vec<Checked> {
-    let rejected = |line: usize, why: &str| Checked {
-        rule: "(file)".to_owned(),
-        line,
-        verdict: Verdict::Rejected(why.to_owned()),
+    let lines = text.lines().enumerate().map(|(i, l)| (i + 1, l.trim_end()));
+    let lines: Vec<_> = lines.filter(|(at, l)| *at == 1 || !l.is_empty() && !l.starts_with('#')).collect();
+    let whole =
+        |line, why: &str| Checked { rule: "(file)".to_owned(), line, verdict: Verdict::Rejected(why.to_owned()) };
+    let Some((_, rules)) = lines.split_first().filter(|((_, head), _)| *head == "tautomer-certificate 1") else {
+        return vec![whole(1, "the first line is not `tautomer-certificate 1`")];
     };
-    let mut lines = text.lines().enumerate().map(|(i, l)| (i + 1, l.trim_end()));
-    if lines.next().is_none_or(|(_, head)| head != "tautomer-certificate 1") {
-        return vec![rejected(1, "the first line is not `tautomer-certificate 1`")];
-    }
-    let (mut out, mut own): (Vec<Checked>, Vec<(usize, &str)>) = (Vec::new(), Vec::new());
-    for (at, line) in lines.filter(|(_, l)| !l.is_empty() && !l.starts_with('#')) {
-        if line == "end" {
-            out.push(one(&own, at));
-            own.clear();
-        } else {
-            own.push((at, line));
-        }
-    }
-    if !own.is_empty() || out.is_empty() {
-        let line = own.first().map_or(1, |(at, _)| *at);
-        out.push(rejected(line, "a rule has no `end`, or there is none"));
-    }
-    out
+    let mut parts: Vec<_> = rules.split_inclusive(|(_, line)| *line == "end").collect();
+    let open = parts.pop_if(|part| part.last().is_none_or(|(_, line)| *line != "end"));
+    let open = open.map(|part| part[0].0).or(parts.is_empty().then_some(1));
+    let open = open.map(|line| whole(line, "a rule has no `end`, or there is none"));
+    parts.into_iter().map(one).chain(open).collect()
 }
 
-fn one(lines: &[(usize, &str)], end: usize) -> Checked {
-    let (line, first) = lines.first().copied().unwrap_or((end, ""));
+fn one(lines: &[(usize, &str)]) -> Checked {
+    let (line, first) = lines[0];
     let rule = first.strip_prefix("rule ").unwrap_or_default().to_owned();
-    let verdict = proved(&rule, lines).unwrap_or_else(|(at, why)| match why.strip_prefix("not checked: ") {
-        Some(what) => Verdict::NotChecked(what.to_owned()),
-        None => Verdict::Rejected(format!("line {at}: {why}")),
-    });
+    let verdict = match proved(&rule, &lines[..lines.len() - 1]) {
+        Ok(scope) => Verdict::Accepted(scope),
+        Err((_, Stop::Unknown(what))) => Verdict::NotChecked(what),
+        Err((at, Stop::Invalid(why) | Stop::Wrong(why))) => Verdict::Rejected(format!("line {at}: {why}")),
+    };
     Checked { rule, line, verdict }
 }
 
-fn proved(name: &str, lines: &[(usize, &str)]) -> Result<Verdict, (usize, String)> {
+fn proved(name: &str, lines: &[(usize, &str)]) -> Result<String, (usize, Stop)> {
     let start = lines.first().map_or(1, |(at, _)| *at);
-    let of = |key: &'static str| lines.iter().filter(move |(_, l)| l.split(' ').next() == Some(key));
-    let rest = |l: &str| l.split_once(' ').map_or("", |(_, r)| r).to_owned();
-    let text = of("text").map(|(_, l)| rest(l)).collect::<Vec<String>>().join("\n");
-    let (Some((at, given)), 1) = (of("hash").next(), of("hash").count()) else {
-        return Err((start, "there is no `hash`, or several".to_owned()));
-    };
-    if rest(given) != hash(&text) {
-        return Err((*at, "the hash is not that of the text".to_owned()));
+    let split = lines.iter().map(|(at, l)| (*at, l.split_once(' ').unwrap_or((l, ""))));
+    let of = |key: &str| Vec::from_iter(split.clone().filter(|(_, (own, _))| *own == key).map(|(_, (_, value))| value));
+    let wrong = |why: &str| Err((start, Stop::Wrong(why.to_owned())));
+    let text = of("text").join("\n");
+    if of("hash") != [hash(&text)] {
+        return wrong("the hash is not that of the text");
     }
-    let rule = text::rule(&text).map_err(|why| (start, format!("not checked: the text cannot be read: {why}")))?;
+    let unread = |why| (start, Stop::Unknown(format!("the text cannot be read: {why}")));
+    let rule = text::rule(&text).map_err(unread)?;
     // The backward rule of `<=>` is the same equation.
     if name != rule.name && !(rule.both && name == format!("{}-reversed", rule.name)) {
-        return Err((start, format!("the text is of another rule, `{}`", rule.name)));
+        return wrong(&format!("the text is of another rule, `{}`", rule.name));
     }
-    let mut compared = 0;
-    for (at, line) in lines.iter().skip(1) {
-        let (key, value) = line.split_once(' ').unwrap_or((line, ""));
-        let here = |stop: Stop| match stop {
-            Stop::Invalid(why) | Stop::Wrong(why) => (*at, why),
-            Stop::Unknown(what) => (*at, format!("not checked: {what}")),
-        };
-        match key {
-            "text" | "hash" => {}
-            "lift" if value == "elementwise" => compared += rule::check(&rule, None).map_err(here)?,
-            "element" => {
-                let term = text::expression(value).map_err(|why| (*at, why))?;
-                rule::check(&rule, Some(&term)).map_err(here)?;
+    let mut proof = None;
+    for (at, (key, value)) in split.skip(1) {
+        match (key, value) {
+            ("text" | "hash", _) => {}
+            ("lift", "elementwise" | "calls") => {
+                let own = rule::check(&rule, None).map_err(|stop| (at, stop))?;
+                if value == "elementwise" && !own.calls.is_empty() {
+                    return Err((at, Stop::Wrong("not all operators treat each place alone".to_owned())));
+                }
+                proof = Some(own);
             }
-            _ => return Err((*at, format!("not checked: the statement `{key}`"))),
+            ("element", _) => {
+                let term = text::rule(&format!("rule term {{ {value} => {value} }}"));
+                let term = term.map_err(|why| (at, Stop::Wrong(why)))?;
+                rule::check(&rule, Some(&term.sides[0])).map_err(|stop| (at, stop))?;
+            }
+            _ => return Err((at, Stop::Unknown(format!("the statement `{key}`")))),
         }
     }
-    if compared == 0 {
-        return Err((start, "it proves nothing: there is no `lift`".to_owned()));
-    }
-    Ok(Verdict::Accepted(format!(
-        "all sizes and ranks, {compared} comparisons"
-    )))
+    let Some(proof) = proof else { return wrong("it proves nothing: there is no `lift`") };
+    let list = |what: &str, names: std::collections::BTreeSet<String>| {
+        names.iter().map(|name| format!("{what} {name}")).collect::<String>()
+    };
+    let (calls, bodies) = (list(", any", proof.calls), list(", the body of", proof.bodies));
+    Ok(format!("all sizes and ranks, {} comparisons{calls}{bodies}", proof.comparisons))
 }

@@ -1,17 +1,12 @@
-//! Functions of numbers: their definitions by `exp`, roots and choices, and the few laws about those.
+//! Functions of numbers, with the few laws about them, and equations, which are proved by cases.
 
 use num_rational::BigRational;
-use num_traits::{One, ToPrimitive};
+use num_traits::{One, Signed, ToPrimitive, Zero};
 
-use crate::order::{Fact, is_above_zero, is_zero};
-use crate::poly::{Atom, Poly, single};
+use crate::poly::{Atom, Poly, Product, single};
 
-/// Limit on the cases of one equation.
-const CASES: usize = 1000;
-
-/// A function with its laws.
 pub(crate) fn apply(name: &str, args: Vec<Poly>) -> Poly {
-    if args.iter().any(Poly::is_unknown) {
+    if args.iter().any(|a| a.unknown) {
         return Poly::unknown();
     }
     match (name, args.as_slice()) {
@@ -20,8 +15,8 @@ pub(crate) fn apply(name: &str, args: Vec<Poly>) -> Poly {
         ("sqrt", [x]) if x.is_zero() || *x == Poly::int(1) => x.clone(),
         ("pow", [x, y]) => power(x, y),
         // Of signed integers: the least one is its own magnitude.
-        ("abs", [x]) => match x.as_product() {
-            Some((p, c)) if c.is_one() && matches!(p.as_slice(), [(Atom::Fun(f, _), 1)] if f == "abs") => x.clone(),
+        ("abs", [x]) => match x.as_atom() {
+            Some(Atom::Fun(f, _)) if f == "abs" => x.clone(),
             _ if x.leads_negative() => plain("abs", vec![x.neg()]),
             _ => plain("abs", args),
         },
@@ -36,48 +31,40 @@ fn plain(name: &str, args: Vec<Poly>) -> Poly {
 /// `exp` of a sum is a product, and `exp(log(x))` is `x`.
 fn exp(x: &Poly) -> Poly {
     let mut out = Poly::int(1);
-    for (product, c) in x.terms() {
+    for (product, c) in x.terms.iter() {
         let (Some(above @ -50..=50), Some(below)) = (c.numer().to_i32(), c.denom().to_i64()) else {
             return plain("exp", vec![x.clone()]);
         };
         let factor = match product.as_slice() {
-            [(Atom::Fun(name, args), 1)] if name == "log" && below == 1 => args.first().cloned(),
-            _ => None,
+            [(Atom::Fun(name, args), 1)] if name == "log" && below == 1 => args[0].clone(),
+            _ => plain("exp", vec![single(product.clone()).scale(&BigRational::new(One::one(), below.into()))]),
         };
-        let part = single(product.clone()).scale(&BigRational::new(One::one(), below.into()));
-        let factor = factor.unwrap_or_else(|| plain("exp", vec![part]));
-        let power = factor.power(above.unsigned_abs());
-        out = out.mul(&if above < 0 { power.inverse() } else { power });
+        out = out.mul(&factor.power(above));
     }
     out
 }
 
-/// `log(exp(x))` is `x`.
+/// The logarithm of a sum, without the exponentials that are factors of all terms: `log(exp(x))` is `x`.
 fn log(x: &Poly) -> Poly {
-    match x.as_product() {
-        Some((product, c)) if c.is_one() => match product.as_slice() {
-            [(Atom::Fun(name, args), e)] if name == "exp" => args[0].scale(&BigRational::from_integer((*e).into())),
-            _ => plain("log", vec![x.clone()]),
-        },
-        _ => plain("log", vec![x.clone()]),
+    let (mut inside, mut out) = (x.clone(), Poly::zero());
+    for (atom, _) in x.terms.keys().flatten() {
+        let Atom::Fun(name, args) = atom else { continue };
+        let exponent = |p: &Product| p.iter().find(|(a, _)| a == atom).map_or(0, |(_, e)| *e);
+        let least = inside.terms.keys().map(exponent).min().unwrap_or(0);
+        if name == "exp" && least != 0 {
+            out = out.add(&args[0].scale(&BigRational::from_integer(least.into())));
+            inside = inside.mul(&single(vec![(atom.clone(), -least)]));
+        }
     }
+    if inside == Poly::int(1) { out } else { out.add(&plain("log", vec![inside])) }
 }
 
 fn power(x: &Poly, y: &Poly) -> Poly {
-    let Some(n) = y.as_number() else {
-        return plain("pow", vec![x.clone(), y.clone()]);
-    };
-    let root = *n.denom() == 2.into();
-    let base = if root {
-        apply("sqrt", vec![x.clone()])
-    } else {
-        x.clone()
-    };
-    match n.numer().to_i32() {
-        Some(k) if k.abs() <= 16 && (root || n.is_integer()) => {
-            let whole = base.power(k.unsigned_abs());
-            if k < 0 { whole.inverse() } else { whole }
-        }
+    let n = y.as_number();
+    let whole = n.as_ref().and_then(|n| n.numer().to_i32()).filter(|k| k.abs() <= 16);
+    match (n.and_then(|n| n.denom().to_i32()), whole) {
+        (Some(1), Some(k)) => x.power(k),
+        (Some(2), Some(k)) => apply("sqrt", vec![x.clone()]).power(k),
         _ => plain("pow", vec![x.clone(), y.clone()]),
     }
 }
@@ -91,60 +78,14 @@ pub(crate) fn max(a: &Poly, b: &Poly) -> Poly {
     b.add(&difference.mul(&difference.positive()))
 }
 
-pub(crate) fn min(a: &Poly, b: &Poly) -> Poly {
-    max(&a.neg(), &b.neg()).neg()
-}
-
-/// The first number where the condition is 1, else the second.
-pub(crate) fn choose(condition: &Poly, a: &Poly, b: &Poly) -> Poly {
-    b.add(&condition.mul(&a.sub(b)))
-}
-
-/// Real functions of one number.
-pub(crate) fn real(name: &str, x: &Poly) -> Option<Poly> {
-    let one = Poly::int(1);
-    let exp = |p: &Poly| apply("exp", vec![p.clone()]);
-    let sigmoid = |p: &Poly| one.add(&exp(&p.neg())).inverse();
-    let tanh = |p: &Poly| {
-        let twice = exp(&p.add(p));
-        twice.sub(&one).mul(&twice.add(&one).inverse())
-    };
-    let softplus = |p: &Poly| apply("log", vec![one.add(&exp(p))]);
-    Some(match name {
-        "exp" | "log" | "sqrt" | "erf" | "sin" | "cos" | "tan" | "floor" | "ceil" | "round" => {
-            apply(name, vec![x.clone()])
-        }
-        "reciprocal" => x.inverse(),
-        "sigmoid" => sigmoid(x),
-        "tanh" => tanh(x),
-        "silu" => x.mul(&sigmoid(x)),
-        "softplus" => softplus(x),
-        "mish" => x.mul(&tanh(&softplus(x))),
-        "softsign" => x.mul(&one.add(&magnitude(x)).inverse()),
-        "trunc" => {
-            let [up, down] = ["ceil", "floor"].map(|f| apply(f, vec![x.clone()]));
-            choose(&x.neg().positive(), &up, &down)
-        }
-        "hard_swish" => {
-            let inner = x.mul(&Poly::int(6).inverse()).add(&Poly::int(2).inverse());
-            x.mul(&max(&Poly::zero(), &min(&one, &inner)))
-        }
-        _ => return None,
-    })
-}
-
-pub(crate) fn magnitude(x: &Poly) -> Poly {
-    x.mul(&x.positive().add(&x.positive()).sub(&Poly::int(1)))
-}
-
-/// Proves that two numbers are equal under the facts, by cases of the comparisons in them.
+/// Proves that two numbers are equal under the facts, by up to 1000 cases of the comparisons in them.
 pub(crate) fn equal(a: &Poly, b: &Poly, facts: &[Fact]) -> Result<(), String> {
-    divided(&a.sub(b), facts, &mut CASES.clone())
+    divided(&a.sub(b), facts, &mut 1000)
 }
 
 fn divided(difference: &Poly, facts: &[Fact], left: &mut usize) -> Result<(), String> {
     *left = left.saturating_sub(1);
-    if *left == 0 || difference.is_unknown() {
+    if *left == 0 || difference.unknown {
         return Err("a term is too long or divides by 0, or there are too many cases".to_owned());
     }
     if difference.is_zero_as_fraction() {
@@ -157,15 +98,36 @@ fn divided(difference: &Poly, facts: &[Fact], left: &mut usize) -> Result<(), St
         _ => {}
     });
     let Some(p) = found else {
-        let why = || format!("the difference of both sides is {difference}, not 0");
-        return is_zero(difference, facts).then_some(()).ok_or_else(why);
+        let is = |a: &Atom, f: &Fact| f.value.as_atom() == Some(a) && is_above(&f.value.neg(), true, facts);
+        let left = difference.put(&|a| facts.iter().any(|f| is(a, f)).then(Poly::zero));
+        let is_zero = is_above(&left, true, facts) && is_above(&left.neg(), true, facts);
+        return if is_zero { Ok(()) } else { Err("the sides differ".to_owned()) };
     };
-    let known = is_above_zero(&p, facts);
     for (above, value) in [(true, p.clone()), (false, p.neg())] {
-        if known != Some(!above) {
+        if !is_above(&value.neg(), above, facts) {
             let all = [facts, &[Fact { value, strict: above }]].concat();
-            divided(&difference.put(&p, i64::from(above)), &all, left)?;
+            let is = |a: &Atom| matches!(a, Atom::Positive(own) if *own == p).then(|| Poly::int(i64::from(above)));
+            divided(&difference.put(&is), &all, left)?;
         }
     }
     Ok(())
+}
+
+/// A fact: the number is at least 0, or above 0.
+#[derive(Debug, Clone)]
+pub(crate) struct Fact {
+    pub(crate) value: Poly,
+    pub(crate) strict: bool,
+}
+
+/// Whether the number is above 0, or at least 0 if `weakly`: the sum of up to three facts and a constant.
+fn is_above(value: &Poly, weakly: bool, facts: &[Fact]) -> bool {
+    let mut sums = vec![Fact { value: Poly::zero(), strict: weakly }];
+    for _ in 0..3 {
+        let add = |s: &Fact, f: &Fact| Fact { value: s.value.add(&f.value), strict: s.strict || f.strict };
+        let more: Vec<Fact> = facts.iter().flat_map(|f| sums.iter().map(move |s| add(s, f))).collect();
+        sums.extend(more);
+    }
+    let rest = |sum: &Fact| value.sub(&sum.value).as_number().map(|n| n.is_positive() || sum.strict && n.is_zero());
+    sums.iter().any(|sum| rest(sum) == Some(true))
 }

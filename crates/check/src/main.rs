@@ -20,15 +20,11 @@ fn main() -> ExitCode {
             _ = writeln!(out, "rejected  {file}: cannot be read: {why}");
         });
         for one in bytes.map_or_else(|_| Vec::new(), |bytes| check(&String::from_utf8_lossy(&bytes))) {
-            counts[match one.verdict {
-                Verdict::Accepted(_) => 0,
-                Verdict::Rejected(_) => 1,
-                Verdict::NotChecked(_) => 2,
-            }] += 1;
+            let unknown = matches!(one.verdict, Verdict::NotChecked(_));
+            counts[if unknown { 2 } else { usize::from(matches!(one.verdict, Verdict::Rejected(_))) }] += 1;
             _ = writeln!(out, "{one}");
         }
     }
-    let [accepted, rejected, unknown] = counts;
-    _ = writeln!(out, "{accepted} accepted, {rejected} rejected, {unknown} not checked");
-    ExitCode::from(u8::from(rejected + unknown > 0))
+    _ = writeln!(out, "{} accepted, {} rejected, {} not checked", counts[0], counts[1], counts[2]);
+    ExitCode::from(u8::from(counts[1] + counts[2] > 0))
 }

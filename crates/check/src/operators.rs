@@ -1,20 +1,20 @@
-//! What operators mean: the checker's own table.
-
-use std::collections::BTreeMap;
+//! What operators mean: a table of those that treat each place alone, and a little about calls of others.
 
 use num_traits::One;
 
-use crate::functions::{apply, choose, magnitude, max, min, real};
-use crate::poly::Poly;
+use crate::functions::{apply, max};
+use crate::poly::{Atom, Attributes, Poly, Shape};
+
+/// The operators in this table.
+pub(crate) const ELEMENTWISE: &str = " sum mean max min where add sub mul div pow and or not equal greater \
+    zeros_like ones_like neg abs reciprocal exp log sqrt erf sin cos tan asin acos atan sinh cosh floor ceil round ";
 
 /// Why the checker stops.
 #[derive(Debug, Clone)]
 pub(crate) enum Stop {
     /// Element types do not fit, so the expression has no value.
     Invalid(String),
-    /// Something that the checker does not know.
     Unknown(String),
-    /// The sides differ, or may.
     Wrong(String),
 }
 
@@ -41,7 +41,6 @@ pub(crate) enum Kind {
 pub(crate) const KINDS: [Kind; 4] = [Kind::Float, Kind::Signed, Kind::Unsigned, Kind::Bool];
 
 impl Kind {
-    /// The kind of an element type.
     pub(crate) fn of(dtype: &str) -> Option<Kind> {
         match dtype {
             "f16" | "bf16" | "f32" | "f64" => Some(Kind::Float),
@@ -53,7 +52,6 @@ impl Kind {
     }
 }
 
-/// An element of a tensor.
 #[derive(Debug, Clone)]
 pub(crate) struct Element {
     pub(crate) kind: Kind,
@@ -62,16 +60,16 @@ pub(crate) struct Element {
     pub(crate) exact: bool,
     /// A number in a rule, which has the element type of the operand beside it.
     pub(crate) literal: bool,
+    pub(crate) shape: Shape,
 }
 
 impl Element {
-    pub(crate) fn new(kind: Kind, value: Poly, exact: bool, literal: bool) -> Element {
-        Element {
-            kind,
-            value,
-            exact,
-            literal,
-        }
+    pub(crate) fn new(kind: Kind, value: Poly, exact: bool, shape: Shape) -> Element {
+        Element { kind, value, exact, literal: false, shape }
+    }
+
+    pub(crate) fn literal(value: Poly, kind: Kind) -> Element {
+        Element { kind, value, exact: true, literal: true, shape: Shape::new() }
     }
 }
 
@@ -79,135 +77,118 @@ impl Element {
 fn common(operands: &[Element]) -> Res<Kind> {
     let own = operands.iter().find(|e| !e.literal).or(operands.first());
     let kind = own.map_or(Kind::Float, |e| e.kind);
-    let fits = |e: &Element| match (e.literal, kind) {
-        (false, _) => e.kind == kind,
-        (true, Kind::Float | Kind::Bool) => e.kind == kind,
-        (true, _) => e.kind == Kind::Float && e.value.as_number().is_some_and(|n| n.is_integer()),
-    };
-    if operands.iter().all(fits) {
-        Ok(kind)
-    } else {
-        invalid("element types differ")
-    }
+    let is_whole = |e: &Element| e.value.as_number().is_some_and(|n| n.is_integer());
+    let adapts = |e: &Element| e.literal && e.kind == Kind::Float && is_whole(e) && kind != Kind::Bool;
+    let fits = operands.iter().all(|e| e.kind == kind || adapts(e));
+    if fits { Ok(kind) } else { invalid("element types differ") }
 }
 
-/// An element of the result of an operator that treats each place alone.
-pub(crate) fn call(name: &str, all: &[Element], attrs: &BTreeMap<String, Poly>) -> Res<Element> {
+/// An element of the result of an operator in the table.
+pub(crate) fn call(name: &str, all: &[Element]) -> Res<Element> {
     let arity = match name {
         "sum" | "mean" | "max" | "min" => all.len().max(1),
         "where" => 3,
-        "add" | "sub" | "mul" | "div" | "pow" | "and" | "or" | "xor" | "equal" | "greater" | "less"
-        | "greater_or_equal" | "less_or_equal" => 2,
-        _ if all.len() == 1 => 1,
-        _ => return unknown(format!("the operator `{name}`")),
+        "add" | "sub" | "mul" | "div" | "pow" | "and" | "or" | "equal" | "greater" => 2,
+        _ => 1,
     };
-    if all.len() != arity {
-        return invalid("the number of operands is wrong");
-    }
     // An exponent may have another element type than the power.
     let same = match name {
+        _ if all.len() != arity => return invalid("the number of operands is wrong"),
         "where" => &all[1..],
         "pow" => &all[..1],
         _ => all,
     };
     let kind = common(same)?;
     let v: Vec<Poly> = all.iter().map(|e| e.value.clone()).collect();
-    let (float, bool) = (kind == Kind::Float, kind == Kind::Bool);
-    let used: &[&str] = match name {
-        "clip" => &["min", "max"],
-        "hard_sigmoid" => &["alpha", "beta"],
-        "leaky_relu" | "elu" | "swish" | "com.microsoft::QuickGelu" => &["alpha"],
-        _ => &[],
-    };
-    if attrs.keys().any(|own| !used.contains(&own.as_str())) || name != "clip" && attrs.len() < used.len() {
-        return unknown(format!("other attributes of `{name}`"));
-    }
-    let given = |attr: &str| attrs.get(attr).cloned().unwrap_or_else(Poly::unknown);
-    let made = |kind: Kind, value: Poly, exact: bool| Ok(Element::new(kind, value, exact, false));
-    let one = Poly::int(1);
-    let all_exact = all.iter().all(|e| e.exact);
+    let (float, bool, one) = (kind == Kind::Float, kind == Kind::Bool, Poly::int(1));
+    let exact = all.iter().all(|e| e.exact);
     // The order of integers counts only where nothing has wrapped around.
-    let compares = matches!(
-        name,
-        "greater" | "less" | "greater_or_equal" | "less_or_equal" | "equal"
-    );
-    let ordered = compares || matches!(name, "relu" | "clip") || matches!(name, "max" | "min") && all.len() > 1;
-    match (ordered, bool && name != "equal") {
-        (true, true) => return invalid("an order of booleans"),
-        (true, false) if !float && !all_exact => return unknown("an order of integers that may wrap around"),
-        _ => {}
+    let ordered = matches!(name, "greater" | "equal") || matches!(name, "max" | "min") && all.len() > 1;
+    if ordered && bool && name != "equal" {
+        return invalid("an order of booleans");
+    } else if ordered && !float && !exact {
+        return unknown("an order of integers that may wrap around");
     }
-    match name {
-        "identity" => return Ok(all[0].clone()),
-        "zeros_like" => return made(kind, Poly::zero(), true),
-        "ones_like" => return made(kind, one, true),
-        "where" if all[0].kind == Kind::Bool => return made(kind, choose(&v[0], &v[1], &v[2]), all_exact),
+    let sum = || v.iter().fold(Poly::zero(), |sum, x| sum.add(x));
+    let above = |i: usize, j: usize| v[i].sub(&v[j]).positive();
+    let not = |p: Poly| one.sub(&p);
+    let (kind, value, exact) = match name {
+        "zeros_like" => (kind, Poly::zero(), true),
+        "ones_like" => (kind, one, true),
+        "where" if all[0].kind == Kind::Bool => (kind, v[2].add(&v[0].mul(&v[1].sub(&v[2]))), exact),
         "where" => return invalid("a condition that is not a boolean"),
-        "greater" => return made(Kind::Bool, v[0].sub(&v[1]).positive(), true),
-        "less" => return made(Kind::Bool, v[1].sub(&v[0]).positive(), true),
-        "greater_or_equal" => return made(Kind::Bool, one.sub(&v[1].sub(&v[0]).positive()), true),
-        "less_or_equal" => return made(Kind::Bool, one.sub(&v[0].sub(&v[1]).positive()), true),
-        "equal" => {
-            let differ = v[0].sub(&v[1]).positive().add(&v[1].sub(&v[0]).positive());
-            return made(Kind::Bool, one.sub(&differ), true);
-        }
-        "and" | "or" | "xor" | "not" if !bool => return invalid("logic of numbers"),
-        "and" => return made(kind, v[0].mul(&v[1]), true),
-        "or" => return made(kind, v[0].add(&v[1]).sub(&v[0].mul(&v[1])), true),
-        "xor" => return made(kind, v[0].add(&v[1]).sub(&v[0].mul(&v[1])).sub(&v[0].mul(&v[1])), true),
-        "not" => return made(kind, one.sub(&v[0]), true),
+        "greater" => (Kind::Bool, above(0, 1), true),
+        "equal" => (Kind::Bool, not(above(0, 1).add(&above(1, 0))), true),
+        "and" | "or" | "not" if !bool => return invalid("logic of numbers"),
+        "and" => (kind, v[0].mul(&v[1]), true),
+        "or" => (kind, sum().sub(&v[0].mul(&v[1])), true),
+        "not" => (kind, not(v[0].clone()), true),
         _ if bool => return invalid("arithmetic of booleans"),
+        "max" => (kind, v[1..].iter().fold(v[0].clone(), |out, x| max(&out, x)), exact),
+        "min" => (kind, v[1..].iter().fold(v[0].clone(), |out, x| max(&out.neg(), &x.neg()).neg()), exact),
+        "abs" if kind == Kind::Unsigned => return Ok(all[0].clone()),
+        "sum" => (kind, sum(), float || exact && all.len() == 1),
+        _ => {
+            let value = match name {
+                "add" => sum(),
+                "sub" => v[0].sub(&v[1]),
+                "mul" => v[0].mul(&v[1]),
+                "neg" => v[0].neg(),
+                "reciprocal" if float => v[0].inverse(),
+                "div" if float => v[0].mul(&v[1].inverse()),
+                "div" if v[1].as_number().is_some_and(|n| n.is_one()) => v[0].clone(),
+                "div" => apply("quotient", v),
+                "pow" if float => apply("pow", v),
+                "pow" => apply("power of integers", v),
+                "abs" if float => max(&v[0], &v[0].neg()),
+                "abs" => apply("abs", v),
+                _ if !float => return invalid("a function of real numbers, of others"),
+                "mean" => sum().mul(&Poly::int(i64::try_from(v.len()).unwrap_or(0)).inverse()),
+                _ => apply(name, v),
+            };
+            (kind, value, float)
+        }
+    };
+    Ok(Element::new(kind, value, exact, all.iter().flat_map(|e| e.shape.iter().cloned()).collect()))
+}
+
+/// An element of the result of another operator: equal if the attributes and the operands are.
+pub(crate) fn opaque(name: &str, attributes: Attributes, operands: Vec<Element>) -> Res<Element> {
+    let of = |attr: &str| attributes.iter().find(|(own, _)| own == attr).map(|(_, value)| value);
+    let kind = match (name, of("to").and_then(Poly::as_atom)) {
+        ("shape" | "size" | "argmax" | "argmin" | "matmul_integer" | "conv_integer", _) => Some(Kind::Signed),
+        ("cast", Some(Atom::Fun(to, _))) => Kind::of(to),
+        ("cast", _) => None,
+        _ => operands.first().map(|e| e.kind),
+    };
+    let Some(kind) = kind else { return unknown(format!("the element type that `{name}` returns")) };
+    if attributes.iter().any(|(_, value)| value.unknown) || operands.iter().any(|e| e.value.unknown) {
+        return unknown(format!("an operand of `{name}` that is too long"));
+    }
+    // A sum without its axes is the sum with them, and then without.
+    if name.starts_with("reduce_") && of("keepdims").is_some_and(Poly::is_zero) {
+        let axes = attributes.iter().filter(|(own, _)| own == "axes").cloned().collect();
+        let keep = |(own, value): (String, Poly)| if own == "keepdims" { (own, Poly::int(1)) } else { (own, value) };
+        return opaque("squeeze", axes, vec![opaque(name, attributes.into_iter().map(keep).collect(), operands)?]);
+    }
+    match (name, operands.as_slice()) {
+        ("cast", [x]) if x.kind == Kind::Bool => return Ok(Element { kind, ..x.clone() }),
+        // Axes that are removed where they were inserted, or inserted where they were removed.
+        ("squeeze" | "unsqueeze", [x]) => match x.value.as_atom() {
+            Some(whole @ Atom::Call(first, own, inside))
+                if first != name && first.ends_with("squeeze") && *own == attributes && x.shape == one(whole) =>
+            {
+                return Ok(Element { value: inside[0].0.clone(), shape: inside[0].1.clone(), ..x.clone() });
+            }
+            _ => {}
+        },
         _ => {}
     }
-    let sum = v.iter().fold(Poly::zero(), |sum, x| sum.add(x));
-    let value = match name {
-        "add" | "sum" => sum,
-        "sub" => v[0].sub(&v[1]),
-        "mul" => v[0].mul(&v[1]),
-        "neg" => v[0].neg(),
-        "div" if float => v[0].mul(&v[1].inverse()),
-        "div" if v[1].as_number().is_some_and(|n| n.is_one()) => v[0].clone(),
-        "div" => apply("quotient", v),
-        "pow" if float => apply("pow", v),
-        "pow" => apply("power of integers", v),
-        "max" | "min" => {
-            let f = if name == "max" { max } else { min };
-            return made(kind, v[1..].iter().fold(v[0].clone(), |out, x| f(&out, x)), all_exact);
-        }
-        "relu" => return made(kind, max(&v[0], &Poly::zero()), true),
-        "clip" => {
-            let mut out = v[0].clone();
-            for (bound, f) in [
-                (attrs.get("min"), max as fn(&Poly, &Poly) -> Poly),
-                (attrs.get("max"), min),
-            ] {
-                let Some(bound) = bound else { continue };
-                if !float && !bound.as_number().is_some_and(|n| n.is_integer()) {
-                    return unknown("a bound of integers that is no whole number");
-                }
-                out = f(&out, bound);
-            }
-            return made(kind, out, true);
-        }
-        "abs" if float => magnitude(&v[0]),
-        "abs" if kind == Kind::Signed => apply("abs", v),
-        "abs" => return Ok(all[0].clone()),
-        _ if !float => return invalid("a function of real numbers, of others"),
-        "mean" => sum.mul(&Poly::int(i64::try_from(v.len()).unwrap_or(0)).inverse()),
-        "leaky_relu" => choose(&v[0].positive(), &v[0], &v[0].mul(&given("alpha"))),
-        "elu" => {
-            let below = apply("exp", v.clone()).sub(&one).mul(&given("alpha"));
-            choose(&v[0].positive(), &v[0], &below)
-        }
-        "hard_sigmoid" => {
-            let inner = v[0].mul(&given("alpha")).add(&given("beta"));
-            max(&Poly::zero(), &min(&one, &inner))
-        }
-        "swish" | "com.microsoft::QuickGelu" => {
-            let gate = real("sigmoid", &v[0].mul(&given("alpha")));
-            v[0].mul(&gate.unwrap_or_else(Poly::unknown))
-        }
-        _ => real(name, &v[0]).ok_or_else(|| Stop::Unknown(format!("the operator `{name}`")))?,
-    };
-    made(kind, value, float || all_exact && all.len() == 1 && name == "sum")
+    let operands = operands.into_iter().map(|e| (e.value, e.shape)).collect();
+    let result = Atom::Call(name.to_owned(), attributes, operands);
+    Ok(Element::new(kind, Poly::atom(result.clone()), true, one(&result)))
+}
+
+fn one(call: &Atom) -> Shape {
+    Shape::from([call.clone()])
 }

@@ -1,6 +1,6 @@
 //! Numbers as polynomials: rational coefficients, and atoms with integer exponents.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -8,78 +8,57 @@ use num_traits::{One, Signed, Zero};
 
 use crate::functions::apply;
 
-/// Limit on the terms of a polynomial; beyond it, nothing is known about the number.
+/// Limits, beyond which nothing is known about a number.
 const TERMS: usize = 600;
-
-/// Limit on exponents.
 const EXPONENT: i32 = 200;
 
-/// What a polynomial is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Atom {
-    /// A number that is not known: the element of an operand, or of an attribute.
+    /// A number that is not known: the element of an operand, or an attribute.
     Var(String),
-    /// A function of numbers.
     Fun(String, Vec<Poly>),
-    /// 1 if the number is above 0, else 0.
     Positive(Poly),
-    /// One divided by a sum.
     Inverse(Poly),
+    /// The element here of the result of an operator, which depends on its attributes and on all of its operands.
+    Call(String, Attributes, Vec<(Poly, Shape)>),
 }
+
+/// Attributes with their values, in which words and lists are functions.
+pub(crate) type Attributes = Vec<(String, Poly)>;
+
+/// The variables and calls whose shapes are broadcast together, which does not depend on their order.
+pub(crate) type Shape = BTreeSet<Atom>;
 
 pub(crate) type Product = Vec<(Atom, i32)>;
 
 /// A sum of products, in a normal form; or a number about which nothing is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Poly {
-    terms: BTreeMap<Product, BigRational>,
-    unknown: bool,
+    pub(crate) terms: BTreeMap<Product, BigRational>,
+    pub(crate) unknown: bool,
 }
 
 impl Poly {
-    /// Zero.
     pub(crate) fn zero() -> Poly {
         Poly::default()
     }
 
-    /// A number about which nothing is known; it equals nothing, itself neither.
     pub(crate) fn unknown() -> Poly {
-        Poly {
-            unknown: true,
-            ..Poly::default()
-        }
+        Poly { unknown: true, ..Poly::default() }
     }
-
-    pub(crate) fn is_unknown(&self) -> bool {
-        self.unknown
-    }
-
     pub(crate) fn number(value: BigRational) -> Poly {
         single(Vec::new()).scale(&value)
     }
-
     pub(crate) fn int(value: i64) -> Poly {
         Poly::number(BigRational::from_integer(value.into()))
     }
-
     pub(crate) fn atom(atom: Atom) -> Poly {
         single(vec![(atom, 1)])
     }
-
-    pub(crate) fn terms(&self) -> impl Iterator<Item = (&Product, &BigRational)> {
-        self.terms.iter()
-    }
-
-    /// The coefficient of a product.
-    pub(crate) fn weight(&self, product: &Product) -> BigRational {
-        self.terms.get(product).cloned().unwrap_or_else(BigRational::zero)
-    }
-
     pub(crate) fn is_zero(&self) -> bool {
         !self.unknown && self.terms.is_empty()
     }
 
-    /// The value, if it is a constant.
     pub(crate) fn as_number(&self) -> Option<BigRational> {
         match self.as_product() {
             Some((product, value)) => product.is_empty().then(|| value.clone()),
@@ -87,12 +66,15 @@ impl Poly {
         }
     }
 
-    /// The single product, if there is only one.
     pub(crate) fn as_product(&self) -> Option<(&Product, &BigRational)> {
-        self.terms
-            .iter()
-            .next()
-            .filter(|_| !self.unknown && self.terms.len() == 1)
+        self.terms.iter().next().filter(|_| !self.unknown && self.terms.len() == 1)
+    }
+
+    pub(crate) fn as_atom(&self) -> Option<&Atom> {
+        match self.as_product().filter(|(_, c)| c.is_one())?.0.as_slice() {
+            [(atom, 1)] => Some(atom),
+            _ => None,
+        }
     }
 
     pub(crate) fn add(&self, other: &Poly) -> Poly {
@@ -119,7 +101,6 @@ impl Poly {
     pub(crate) fn neg(&self) -> Poly {
         self.scale(&-BigRational::one())
     }
-
     pub(crate) fn sub(&self, other: &Poly) -> Poly {
         self.add(&other.neg())
     }
@@ -128,49 +109,35 @@ impl Poly {
         if self.unknown || other.unknown || self.terms.len().saturating_mul(other.terms.len()) > TERMS {
             return Poly::unknown();
         }
-        let mut out = Poly::zero();
-        for (p, a) in &self.terms {
-            for (q, b) in &other.terms {
-                out = out.add(&multiplied(p, q).scale(&(a * b)));
-            }
-        }
-        out
+        let pairs = self.terms.iter().flat_map(|own| other.terms.iter().map(move |term| (own, term)));
+        pairs.fold(Poly::zero(), |out, ((p, a), (q, b))| out.add(&multiplied(p, q).scale(&(a * b))))
     }
 
-    pub(crate) fn power(&self, n: u32) -> Poly {
-        (0..n).fold(Poly::int(1), |out, _| out.mul(self))
+    pub(crate) fn power(&self, n: i32) -> Poly {
+        let power = (0..n.abs()).fold(Poly::int(1), |out, _| out.mul(self));
+        if n < 0 { power.inverse() } else { power }
     }
 
-    /// One divided by it.
     pub(crate) fn inverse(&self) -> Poly {
         if let Some((product, c)) = self.as_product() {
-            let mut out = Poly::number(c.recip());
-            for (atom, e) in product {
-                let factor = match atom {
-                    Atom::Inverse(sum) if *e > 0 => sum.power(e.unsigned_abs()),
-                    _ => single(vec![(atom.clone(), -e)]),
-                };
-                out = out.mul(&factor);
-            }
-            return out;
+            return product.iter().fold(Poly::number(c.recip()), |out, (atom, e)| match atom {
+                Atom::Inverse(sum) if *e > 0 => out.mul(&sum.power(*e)),
+                _ => out.mul(&single(vec![(atom.clone(), -e)])),
+            });
         }
         // Sums that differ only by a factor share one inverse.
-        let Some(leading) = self.terms.values().next_back().cloned() else {
-            return Poly::unknown();
-        };
-        Poly::atom(Atom::Inverse(self.scale(&leading.recip()))).scale(&leading.recip())
+        let Some(factor) = self.terms.values().next_back().map(BigRational::recip) else { return Poly::unknown() };
+        Poly::atom(Atom::Inverse(self.scale(&factor))).scale(&factor)
     }
 
-    /// The sign of the coefficient that is written first.
     pub(crate) fn leads_negative(&self) -> bool {
         self.terms.values().next_back().is_some_and(Signed::is_negative)
     }
 
-    /// 1 if the number is above 0, else 0.
+    /// 1 if the number is above 0, else 0. Positive multiples are written in one way.
     pub(crate) fn positive(&self) -> Poly {
         match (self.as_number(), self.terms.values().next_back()) {
             (Some(n), _) => Poly::int(i64::from(n.is_positive())),
-            // Positive multiples are written in one way.
             (None, Some(c)) => Poly::atom(Atom::Positive(self.scale(&c.abs().recip()))),
             (None, None) => Poly::unknown(),
         }
@@ -180,33 +147,27 @@ impl Poly {
     pub(crate) fn is_zero_as_fraction(&self) -> bool {
         let mut left = self.clone();
         for _ in 0..12 {
-            if left.is_zero() {
-                return true;
-            }
             let inverse = left.terms.keys().flatten().find_map(|(a, e)| match a {
                 Atom::Inverse(sum) if *e > 0 => Some(sum.clone()),
                 _ => None,
             });
-            let Some(sum) = inverse else { return false };
+            let Some(sum) = inverse else { break };
             let own = Atom::Inverse(sum.clone());
             let exponent = |p: &Product| p.iter().find(|(a, _)| *a == own).map_or(0, |(_, e)| *e);
             let most = left.terms.keys().map(&exponent).max().unwrap_or(0);
-            let mut next = Poly::zero();
-            for (p, c) in &left.terms {
+            left = left.terms.iter().fold(Poly::zero(), |next, (p, c)| {
                 let rest = p.iter().filter(|(a, _)| *a != own).cloned().collect();
-                let missing = sum.power((most - exponent(p)).unsigned_abs());
-                next = next.add(&single(rest).scale(c).mul(&missing));
-            }
-            left = next;
+                next.add(&single(rest).scale(c).mul(&sum.power(most - exponent(p))))
+            });
         }
         left.is_zero()
     }
 
-    /// Calls `f` for each atom, those inside others first.
+    /// Calls `f` for each atom, those inside others first. Operands of calls are other elements, and left alone.
     pub(crate) fn visit(&self, f: &mut dyn FnMut(&Atom)) {
         for (atom, _) in self.terms.keys().flatten() {
             match atom {
-                Atom::Var(_) => {}
+                Atom::Var(_) | Atom::Call(..) => {}
                 Atom::Fun(_, args) => args.iter().for_each(|a| a.visit(f)),
                 Atom::Positive(p) | Atom::Inverse(p) => p.visit(f),
             }
@@ -214,33 +175,24 @@ impl Poly {
         }
     }
 
-    /// The polynomial with one comparison replaced by its value; functions are applied again.
-    pub(crate) fn put(&self, from: &Poly, value: i64) -> Poly {
-        let mut out = if self.unknown { Poly::unknown() } else { Poly::zero() };
-        for (product, c) in &self.terms {
-            let mut term = Poly::number(c.clone());
-            for (atom, e) in product {
-                let new = match atom {
-                    Atom::Positive(p) if p == from => Poly::int(value),
-                    Atom::Var(_) => Poly::atom(atom.clone()),
-                    Atom::Fun(name, args) => apply(name, args.iter().map(|a| a.put(from, value)).collect()),
-                    Atom::Positive(p) => p.put(from, value).positive(),
-                    Atom::Inverse(p) => p.put(from, value).inverse(),
-                };
-                let power = new.power(e.unsigned_abs());
-                term = term.mul(&if *e < 0 { power.inverse() } else { power });
-            }
-            out = out.add(&term);
-        }
-        out
+    /// The polynomial with other numbers for some atoms; functions are applied again.
+    pub(crate) fn put(&self, new: &dyn Fn(&Atom) -> Option<Poly>) -> Poly {
+        let put = |atom: &Atom| match atom {
+            Atom::Var(_) | Atom::Call(..) => Poly::atom(atom.clone()),
+            Atom::Fun(name, args) => apply(name, args.iter().map(|a| a.put(new)).collect()),
+            Atom::Positive(p) => p.put(new).positive(),
+            Atom::Inverse(p) => p.put(new).inverse(),
+        };
+        let start = if self.unknown { Poly::unknown() } else { Poly::zero() };
+        self.terms.iter().fold(start, |out, (product, c)| {
+            let power = |(atom, e): &(Atom, i32)| new(atom).unwrap_or_else(|| put(atom)).power(*e);
+            out.add(&product.iter().map(power).fold(Poly::number(c.clone()), |term, p| term.mul(&p)))
+        })
     }
 }
 
-/// A product as a polynomial.
 pub(crate) fn single(product: Product) -> Poly {
-    let mut out = Poly::zero();
-    out.terms.insert(product, BigRational::one());
-    out
+    Poly { terms: BTreeMap::from([(product, BigRational::one())]), unknown: false }
 }
 
 /// The product of two. A root squared is its argument, and 0 and 1 are their own squares.
@@ -254,11 +206,9 @@ fn multiplied(p: &Product, q: &Product) -> Poly {
         match atom {
             _ if e.abs() > EXPONENT => return Poly::unknown(),
             Atom::Positive(_) => out.push((atom.clone(), e.min(1))),
-            // One divided by a sum to a negative power is the sum.
-            Atom::Inverse(sum) if e < 0 => more = more.mul(&sum.power(e.unsigned_abs())),
+            Atom::Inverse(sum) if e < 0 => more = more.mul(&sum.power(-e)),
             Atom::Fun(name, args) if name == "sqrt" && e.abs() > 1 => {
-                let whole = args[0].power((e / 2).unsigned_abs());
-                more = more.mul(&if e < 0 { whole.inverse() } else { whole });
+                more = more.mul(&args[0].power(e / 2));
                 out.extend((e % 2 != 0).then(|| (atom.clone(), e % 2)));
             }
             _ => out.push((atom.clone(), e)),
@@ -270,34 +220,14 @@ fn multiplied(p: &Product, q: &Product) -> Poly {
 
 /// The exact value of a decimal number; `None` for too long ones.
 pub(crate) fn decimal(text: &str) -> Option<BigRational> {
-    if text.len() > 60 {
-        return None;
-    }
-    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        Some((m, e)) => (m, e.parse::<i32>().ok()?),
-        None => (text, 0),
-    };
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (before, after) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits: String = [before, after].concat();
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) || exponent.abs() > 400 {
+    let exponent = exponent.parse::<i32>().ok().filter(|e| e.abs() <= 400)?;
+    if text.len() > 60 || digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
     let places = exponent - i32::try_from(after.len()).ok()?;
     let ten = BigRational::from_integer(BigInt::from(10)).pow(places);
     Some(BigRational::from_integer(digits.parse::<BigInt>().ok()?) * ten)
-}
-
-impl std::fmt::Display for Poly {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let list = |all: &[Poly]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let factor = |(atom, e): &(Atom, i32)| match atom {
-            Atom::Var(name) => format!(" {name}^{e}"),
-            Atom::Fun(name, args) => format!(" {name}({})^{e}", list(args)),
-            Atom::Positive(p) => format!(" [{p} > 0]^{e}"),
-            Atom::Inverse(p) => format!(" (1/({p}))^{e}"),
-        };
-        let term = |(p, c): (&Product, &BigRational)| p.iter().map(factor).fold(c.to_string(), |out, f| out + &f);
-        let terms: Vec<String> = self.terms.iter().map(term).collect();
-        f.write_str(&terms.join(" + ").replace("^1", ""))
-    }
 }

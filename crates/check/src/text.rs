@@ -1,60 +1,59 @@
-//! The text of a rule: its words, and the expressions they make.
+//! The text of rules and of declarations of operators: its words, and the expressions they make.
+
+use std::{collections::BTreeMap, sync::OnceLock};
 
 use num_rational::BigRational;
 
+use crate::operators::Kind;
 use crate::poly::decimal;
 
 /// Limits on nested expressions, each of which takes some stack, and on the words of a rule.
 const DEPTH: usize = 60;
 const WORDS: usize = 3000;
 
-/// An expression of a rule. Operators between or before operands are calls by their names: `x + y` is `add(x, y)`.
+/// An expression. All but numbers and names are calls: `x + y` is `add(x, y)`, `x.rank` is `.rank(x)`, `[x]` is `[](x)`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Ex {
     Number(BigRational),
     Name(String),
-    /// An operator with its operands and attributes. A field is an operator whose name begins with a point.
+    /// An operator with its operands and attributes, of which `..a` has the name `..`.
     Call(String, Vec<Ex>, Vec<(String, Ex)>),
-    List(Vec<Ex>),
-    AnyOf(Vec<Ex>),
 }
 
-/// A rule as it is written.
-#[derive(Debug, Clone)]
+pub(crate) type Side = (Vec<(String, Ex)>, Ex);
+
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Rule {
     pub(crate) name: String,
     /// The variables, each with its element type, if that is written.
     pub(crate) variables: Vec<(String, Option<String>)>,
-    pub(crate) source: (Vec<(String, Ex)>, Ex),
-    pub(crate) target: (Vec<(String, Ex)>, Ex),
+    /// Names that stand for each operator of a list.
+    pub(crate) families: Vec<(String, Vec<String>)>,
+    pub(crate) sides: Vec<Side>,
     pub(crate) conditions: Vec<Ex>,
-    /// Written with `<=>`: the backward rule is the same equation.
     pub(crate) both: bool,
 }
 
-/// Signs of two characters.
-const PAIRS: [&str; 9] = ["=>", "==", "<=", ">=", "&&", "||", "++", "**", ".."];
+/// An operator as it is declared, with the defaults of attributes, and perhaps with a body.
+#[derive(Debug, Clone)]
+pub(crate) struct Declaration {
+    pub(crate) operands: Vec<String>,
+    pub(crate) attributes: Vec<(String, Option<Ex>)>,
+    pub(crate) body: Option<Side>,
+}
 
-/// Operators between operands, from those that bind least, with the name of the call.
-const BETWEEN: [(&str, usize, &str); 15] = [
-    ("||", 0, "or"),
-    ("or", 0, "or"),
-    ("&&", 1, "and"),
-    ("and", 1, "and"),
-    ("==", 2, "equal"),
-    ("<=", 2, "less_or_equal"),
-    (">=", 2, "greater_or_equal"),
-    ("<", 2, "less"),
-    (">", 2, "greater"),
-    ("in", 2, "in"),
-    ("|", 3, "|"),
-    ("+", 4, "add"),
-    ("-", 4, "sub"),
-    ("*", 5, "mul"),
-    ("/", 5, "div"),
+const SIGNS: [&str; 11] = ["<=>", "=>", "==", "!=", "<=", ">=", "&&", "||", "++", "..", "//"];
+
+/// Operators between operands, each with the name of its call, from those that bind least.
+const BETWEEN: [&str; 6] = [
+    "|| or or or",
+    "&& and and and",
+    "== equal != differ <= less_or_equal >= greater_or_equal < less > greater in in",
+    "| |",
+    "+ add - sub ++ ++",
+    "* mul / div",
 ];
 
-/// Splits a text into words; comments are left out.
 fn words(text: &str) -> Res<Vec<String>> {
     let mut out: Vec<String> = Vec::new();
     let mut rest = text.trim_start();
@@ -63,70 +62,89 @@ fn words(text: &str) -> Res<Vec<String>> {
             let tail = rest.get(from..).unwrap_or_default();
             from + tail.find(|c| !test(c)).unwrap_or(tail.len())
         };
-        let mut end = first.len_utf8();
-        if rest.starts_with("//") {
-            end = run(0, |c| c != '\n');
-        } else if first.is_ascii_alphabetic() || first == '_' {
-            end = run(0, |c| c.is_ascii_alphanumeric() || c == '_');
-        } else if first.is_ascii_digit() {
-            end = run(0, |c| c.is_ascii_digit() || c == '.');
-            if rest[end..].starts_with(['e', 'E']) {
-                let sign = usize::from(rest[end + 1..].starts_with(['-', '+']));
-                end = run(end + 1 + sign, |c| c.is_ascii_digit());
+        let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
+        let end = match first {
+            '/' if sign == Some(&"//") => run(0, |c| c != '\n'),
+            'a'..='z' | 'A'..='Z' | '_' => run(0, |c| c.is_ascii_alphanumeric() || c == '_'),
+            '0'..='9' => {
+                let number = &rest[..rest.find("..").unwrap_or(rest.len())];
+                let goes_on = |i: &usize| match (&number[i - 1..*i], &number[*i..]) {
+                    (_, next) if next.starts_with(|c: char| c.is_ascii_digit() || ".eE".contains(c)) => true,
+                    (last, next) => "eE".contains(last) && next.starts_with(['-', '+']),
+                };
+                (1..number.len()).take_while(goes_on).last().unwrap_or(0) + 1
             }
-        } else if first == '"' {
-            end = run(1, |c| c != '"') + 1;
-        } else if rest.starts_with("<=>") {
-            end = 3;
-        } else if PAIRS.iter().any(|p| rest.starts_with(p)) {
-            end = 2;
-        }
+            '"' => run(1, |c| c != '"') + 1,
+            _ => sign.map_or(first.len_utf8(), |sign| sign.len()),
+        };
         let word = rest.get(..end).ok_or("a quotation mark is not closed")?;
-        if !word.starts_with("//") {
-            out.push(word.to_owned());
-        }
+        out.extend((!word.starts_with("//")).then(|| word.to_owned()));
         rest = rest[end..].trim_start();
     }
-    if out.len() > WORDS {
-        Err("the rule is too long".to_owned())
-    } else {
-        Ok(out)
-    }
+    Ok(out)
 }
 
-/// Reads words in order.
+/// The definitions of composite operators, which are the tool's, and the checker's own declarations of others.
+const TEXTS: [&str; 11] = [
+    include_str!("../operators.ops"),
+    include_str!("../../../ops/activation.ops"),
+    include_str!("../../../ops/along.ops"),
+    include_str!("../../../ops/elementary.ops"),
+    include_str!("../../../ops/kernels.ops"),
+    include_str!("../../../ops/like.ops"),
+    include_str!("../../../ops/matmul.ops"),
+    include_str!("../../../ops/norm.ops"),
+    include_str!("../../../ops/onnxruntime.ops"),
+    include_str!("../../../ops/pool.ops"),
+    include_str!("../../../ops/softmax.ops"),
+];
+
+pub(crate) fn table() -> &'static BTreeMap<String, Declaration> {
+    static TABLE: OnceLock<BTreeMap<String, Declaration>> = OnceLock::new();
+    TABLE.get_or_init(|| TEXTS.iter().rev().flat_map(|text| declarations(text)).collect())
+}
+
 struct Reader {
     words: Vec<String>,
     at: usize,
     depth: usize,
+    /// Before the braces of a choice, operators have no attributes.
+    bare: bool,
 }
 
 type Res<T> = Result<T, String>;
 
-/// Reads a rule.
 pub(crate) fn rule(text: &str) -> Res<Rule> {
-    let mut reader = Reader::new(text)?;
-    let rule = reader.rule()?;
-    reader.done().map(|()| rule)
+    let mut reader = Reader { words: words(text)?, at: 0, depth: 0, bare: false };
+    if reader.words.len() > WORDS {
+        return Err("the text is too long".to_owned());
+    }
+    match (reader.rule()?, reader.peek()) {
+        (rule, "") => Ok(rule),
+        (_, more) => Err(format!("the text goes on at `{more}`")),
+    }
 }
 
-/// Reads an expression.
-pub(crate) fn expression(text: &str) -> Res<Ex> {
-    let mut reader = Reader::new(text)?;
-    let e = reader.level(0)?;
-    reader.done().map(|()| e)
+/// Reads the declarations in a text, with their names; those with anything unknown are left out.
+fn declarations(text: &str) -> Vec<(String, Declaration)> {
+    let mut reader = Reader { words: words(text).unwrap_or_default(), at: 0, depth: 0, bare: false };
+    let starts = (1..reader.words.len()).filter(|at| reader.words[at - 1] == "operator").collect::<Vec<_>>();
+    let mut read = |at| {
+        (reader.at, reader.depth, reader.bare) = (at, 0, false);
+        reader.declaration().ok()
+    };
+    starts.into_iter().filter_map(&mut read).collect()
 }
 
-fn is_name(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+fn call(name: &str, operands: Vec<Ex>) -> Ex {
+    Ex::Call(name.to_owned(), operands, Vec::new())
+}
+
+fn name(word: &str) -> Ex {
+    Ex::Name(word.to_owned())
 }
 
 impl Reader {
-    fn new(text: &str) -> Res<Reader> {
-        let words = words(text)?;
-        Ok(Reader { words, at: 0, depth: 0 })
-    }
-
     fn peek(&self) -> &str {
         self.words.get(self.at).map_or("", String::as_str)
     }
@@ -143,81 +161,104 @@ impl Reader {
     }
 
     fn expect(&mut self, word: &str) -> Res<()> {
-        self.skip(word)
-            .then_some(())
-            .ok_or_else(|| format!("`{word}` is missing at `{}`", self.peek()))
+        let found = self.skip(word).then_some(());
+        found.ok_or_else(|| format!("`{word}` is missing at `{}`", self.peek()))
     }
 
     fn name(&mut self) -> Res<String> {
         let name = self.next();
-        if is_name(&name) {
-            Ok(name)
-        } else {
-            Err(format!("a name is missing at `{name}`"))
-        }
+        let found = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '"');
+        found.then(|| name.trim_matches('"').to_owned()).ok_or_else(|| format!("a name is missing at `{name}`"))
     }
 
-    fn done(&self) -> Res<()> {
-        let more = self.peek();
-        if more.is_empty() {
-            Ok(())
-        } else {
-            Err(format!("the text goes on at `{more}`"))
+    /// Passes over words up to one of these outside of brackets, and returns them.
+    fn pass(&mut self, ends: &[&str]) -> Vec<String> {
+        let (from, mut inside) = (self.at, 0);
+        while !(self.peek().is_empty() || inside == 0 && ends.contains(&self.peek())) {
+            inside += match self.next().as_str() {
+                "[" | "(" | "{" => 1,
+                "]" | ")" | "}" => -1,
+                _ => 0,
+            };
         }
+        self.words.get(from..self.at).unwrap_or_default().to_vec()
+    }
+
+    /// What `read` reads again and again up to a closing bracket.
+    fn all<T>(&mut self, close: &str, read: impl Fn(&mut Self) -> Res<T>) -> Res<Vec<T>> {
+        let mut out = Vec::new();
+        while !self.skip(close) {
+            out.push(read(self)?);
+            self.skip(",");
+        }
+        Ok(out)
     }
 
     fn rule(&mut self) -> Res<Rule> {
         self.expect("rule")?;
-        let mut name = self.name()?;
+        let mut rule = Rule { name: self.name()?, ..Rule::default() };
         while self.skip("-") {
-            name = format!("{name}-{}", self.next());
+            rule.name = format!("{}-{}", rule.name, self.next());
         }
-        self.expect("(")?;
-        let mut variables = Vec::new();
-        while !self.skip(")") {
-            let variable = self.name()?;
-            let mut ty = None;
-            while !matches!(self.peek(), "," | ")" | "") {
-                match self.next().as_str() {
-                    "[" => while !matches!(self.next().as_str(), "]" | "") {},
-                    ":" | "param" | "const" => {}
-                    word => ty = Some(word.to_owned()),
-                }
-            }
-            variables.push((variable, ty));
-            self.skip(",");
+        if self.skip("(") {
+            rule.variables = self.all(")", |own| {
+                let (variable, words) = (own.name()?, own.pass(&[",", ")"]));
+                let marks = |word: &&String| ![":", "param", "const"].contains(&word.as_str());
+                Ok((variable, words.iter().take_while(|word| *word != "[").find(marks).cloned()))
+            })?;
         }
         self.expect("{")?;
-        let source = self.side()?;
-        let both = self.skip("<=>");
-        if !both {
+        if self.skip("for") {
+            rule.families = self.all(":", |own| {
+                let family = own.name()?;
+                own.expect("in").map(|()| (family, own.pass(&[",", ":"])))
+            })?;
+        }
+        rule.sides.push(self.side()?);
+        rule.both = self.skip("<=>");
+        if !rule.both {
             self.expect("=>")?;
         }
-        let target = self.side()?;
-        let mut conditions = Vec::new();
+        rule.sides.push(self.side()?);
         if self.skip("where") {
-            conditions = self.list()?;
+            rule.conditions.push(self.level(0)?);
+            while self.skip(",") {
+                rule.conditions.push(self.level(0)?);
+            }
         }
-        if self.skip("numerics") {
-            self.level(0)?;
-        }
-        // What is assumed of values, such as that they are finite, holds for all real numbers.
-        if self.skip("assuming") {
-            self.list()?;
+        // The class; and what is assumed of values, such as that they are finite, which holds for all real numbers.
+        if ["numerics", "assuming"].contains(&self.peek()) {
+            self.pass(&["}"]);
         }
         self.expect("}")?;
-        Ok(Rule {
-            name,
-            variables,
-            source,
-            target,
-            conditions,
-            both,
-        })
+        Ok(rule)
     }
 
-    /// Named parts, and a result.
-    fn side(&mut self) -> Res<(Vec<(String, Ex)>, Ex)> {
+    fn declaration(&mut self) -> Res<(String, Declaration)> {
+        let operator = self.name()?;
+        let (mut attributes, mut body) = (Vec::new(), None);
+        self.expect("(")?;
+        let operands = self.all(")", |own| {
+            let operand = own.name()?;
+            own.pass(&[",", ")"]);
+            Ok(operand)
+        })?;
+        if self.words.get(self.at + 2).is_some_and(|word| word == ":") && self.skip("{") {
+            attributes = self.all("}", |own| {
+                let (attribute, words) = (own.name()?, own.pass(&["=", ",", "}"]));
+                let missing = words.last().filter(|last| *last == "?").map(|_| name("none"));
+                Ok((attribute, if own.skip("=") { Some(own.level(0)?) } else { missing }))
+            })?;
+        }
+        self.pass(&["{", "operator", ";"]);
+        if self.skip("{") {
+            body = Some(self.side()?);
+            self.expect("}")?;
+        }
+        Ok((operator, Declaration { operands, attributes, body }))
+    }
+
+    fn side(&mut self) -> Res<Side> {
         let mut lets = Vec::new();
         while self.skip("let") {
             let name = self.name()?;
@@ -228,35 +269,31 @@ impl Reader {
         Ok((lets, self.level(0)?))
     }
 
-    fn list(&mut self) -> Res<Vec<Ex>> {
-        let mut out = Vec::new();
-        while !matches!(self.peek(), ")" | "]") {
-            out.push(self.level(0)?);
-            if !self.skip(",") {
-                break;
+    fn list(&mut self, close: &str) -> Res<Vec<Ex>> {
+        self.all(close, |reader| {
+            let own = reader.level(0)?;
+            if !reader.skip("for") {
+                return Ok(own);
             }
-        }
-        Ok(out)
+            let each = name(&reader.name()?);
+            reader.expect("in")?;
+            let all = reader.level(4)?;
+            let kept = if reader.skip("if") { reader.level(0)? } else { name("true") };
+            Ok(call("for", vec![each, all, own, kept]))
+        })
     }
 
     fn level(&mut self, level: usize) -> Res<Ex> {
-        if level > 5 {
-            return self.unary();
-        }
+        let Some(signs) = BETWEEN.get(level) else { return self.unary() };
+        let signs: Vec<&str> = signs.split(' ').collect();
         let mut left = self.level(level + 1)?;
-        while let Some((op, _, name)) = BETWEEN.iter().find(|(op, own, _)| *own == level && *op == self.peek()) {
+        while let Some(&[sign, name]) = signs.as_chunks::<2>().0.iter().find(|[sign, _]| *sign == self.peek()) {
             self.at += 1;
             let right = self.level(level + 1)?;
-            left = match (left, *op) {
-                (Ex::AnyOf(mut all), "|") => {
-                    all.push(right);
-                    Ex::AnyOf(all)
-                }
-                (Ex::Name(a), "|") if matches!(right, Ex::Name(_)) => {
-                    return Err(format!("the operator `|` after `{a}`"));
-                }
-                (left, "|") => Ex::AnyOf(vec![left, right]),
-                (left, _) => Ex::Call((*name).to_owned(), vec![left, right], Vec::new()),
+            left = match (&left, &right, sign) {
+                (Ex::Name(a), Ex::Name(_), "|") => return Err(format!("the operator `|` after `{a}`")),
+                (_, _, "!=") => call("not", vec![call("equal", vec![left, right])]),
+                _ => call(name, vec![left, right]),
             };
             if level == 2 {
                 break;
@@ -270,60 +307,78 @@ impl Reader {
         if self.depth > DEPTH {
             return Err("the expression is nested too deeply".to_owned());
         }
-        let out = match self.peek() {
-            "-" | "!" => {
-                let name = if self.next() == "-" { "neg" } else { "not" };
-                Ex::Call(name.to_owned(), vec![self.unary()?], Vec::new())
-            }
-            _ => self.primary()?,
+        let out = if self.skip("-") {
+            call("neg", vec![self.unary()?])
+        } else if self.skip("!") || self.skip("not") {
+            // The word binds less than comparisons.
+            call("not", vec![if self.words[self.at - 1] == "!" { self.unary()? } else { self.level(2)? }])
+        } else if self.skip("when") {
+            self.bare = true;
+            let condition = self.level(0)?;
+            self.bare = false;
+            let mut parts = vec![condition, self.block()?];
+            self.expect("else")?;
+            parts.push(if self.peek() == "when" { self.unary()? } else { self.block()? });
+            call("when", parts)
+        } else {
+            self.primary()?
         };
         self.depth -= 1;
         Ok(out)
     }
 
+    fn block(&mut self) -> Res<Ex> {
+        self.expect("{")?;
+        let out = self.level(0)?;
+        self.expect("}").map(|()| out)
+    }
+
     fn primary(&mut self) -> Res<Ex> {
         let word = self.next();
-        let mut out = match word.as_str() {
-            "(" => {
-                let e = self.level(0)?;
-                self.expect(")")?;
-                e
-            }
-            "[" => {
-                let all = self.list()?;
-                self.expect("]")?;
-                Ex::List(all)
-            }
-            _ if word.starts_with(|c: char| c.is_ascii_digit()) => {
+        let mut out = match word.as_bytes().first() {
+            Some(b'(') => match self.list(")")? {
+                mut all if all.len() == 1 => all.remove(0),
+                all => call("()", all),
+            },
+            Some(b'[') => call("[]", self.list("]")?),
+            Some(b'0'..=b'9') => {
+                self.at += usize::from(Kind::of(self.peek()).is_some());
                 Ex::Number(decimal(&word).ok_or_else(|| format!("`{word}` is too long a number"))?)
             }
-            _ if !is_name(&word) && !word.starts_with('"') => {
-                return Err(format!("an expression is missing at `{word}`"));
+            Some(b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'"') if self.skip("(") => {
+                Ex::Call(word.trim_matches('"').to_owned(), self.list(")")?, self.attributes()?)
             }
-            _ if self.skip("(") => {
-                let operands = self.list()?;
-                self.expect(")")?;
-                Ex::Call(word.trim_matches('"').to_owned(), operands, self.attributes()?)
-            }
-            _ => Ex::Name(word),
+            Some(b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'"') => Ex::Name(word),
+            _ => return Err(format!("an expression is missing at `{word}`")),
         };
-        if self.skip(".") {
-            out = Ex::Call(format!(".{}", self.next()), vec![out], Vec::new());
+        loop {
+            if self.skip(".") {
+                out = call(&format!(".{}", self.next()), vec![out]);
+            } else if self.skip("[") {
+                let first = if self.peek() == ".." { name("none") } else { self.level(0)? };
+                let mut parts = vec![out, first];
+                if self.skip("..") {
+                    parts.push(if self.peek() == "]" { name("none") } else { self.level(0)? });
+                }
+                self.expect("]")?;
+                out = call("[..]", parts);
+            } else {
+                return Ok(out);
+            }
         }
-        Ok(out)
     }
 
     fn attributes(&mut self) -> Res<Vec<(String, Ex)>> {
-        let mut out = Vec::new();
-        if !self.skip("{") {
-            return Ok(out);
+        if self.bare || !self.skip("{") {
+            return Ok(Vec::new());
         }
-        while !self.skip("}") {
-            let name = self.name()?;
-            self.expect("=")?;
-            out.push((name, self.level(0)?));
-            self.skip(",");
-        }
-        Ok(out)
+        self.all("}", |own| {
+            let (rest, name) = (own.skip(".."), own.name()?);
+            if rest {
+                return Ok(("..".to_owned(), Ex::Name(name)));
+            }
+            own.expect("=")?;
+            Ok((name, own.level(0)?))
+        })
     }
 }

@@ -32,9 +32,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 fn each(a: &Values, b: &Values, f: impl Fn(f64, f64) -> f64) -> Values {
-    a.iter()
-        .flat_map(|x| b.iter().map(|y| f(*x, *y)).collect::<Vec<_>>())
-        .collect()
+    a.iter().flat_map(|x| b.iter().map(|y| f(*x, *y)).collect::<Vec<_>>()).collect()
 }
 
 fn truth(b: bool) -> f64 {
@@ -60,14 +58,7 @@ impl Reader<'_> {
     }
 
     fn level(&mut self, level: usize) -> Result<Values, String> {
-        const SIGNS: [&[&str]; 6] = [
-            &["||"],
-            &["&&"],
-            &["==", "<=", ">=", "<", ">"],
-            &["|"],
-            &["+", "-"],
-            &["*", "/"],
-        ];
+        const SIGNS: [&[&str]; 6] = [&["||"], &["&&"], &["==", "<=", ">=", "<", ">"], &["|"], &["+", "-"], &["*", "/"]];
         let Some(own) = SIGNS.get(level) else {
             return self.primary();
         };
@@ -112,7 +103,11 @@ impl Reader<'_> {
             _ => {}
         }
         if !self.skip("(") {
-            // A name that the source binds to an attribute: one number stands for all.
+            // A name that the source binds to an attribute, or a shape, on which no element here depends: one number
+            // stands for all.
+            while self.skip(".") {
+                self.at += 1;
+            }
             return Ok(self.names.get(&word).cloned().unwrap_or_else(|| vec![0.7]));
         }
         let mut args: Vec<Values> = Vec::new();
@@ -131,10 +126,7 @@ impl Reader<'_> {
         }
         let mut rows: Vec<Vec<f64>> = vec![Vec::new()];
         for arg in &args {
-            rows = rows
-                .iter()
-                .flat_map(|row| arg.iter().map(move |x| [row.as_slice(), &[*x]].concat()))
-                .collect();
+            rows = rows.iter().flat_map(|row| arg.iter().map(move |x| [row.as_slice(), &[*x]].concat())).collect();
         }
         rows.iter().map(|row| function(&word, row, &attrs)).collect()
     }
@@ -144,8 +136,25 @@ fn function(name: &str, v: &[f64], attrs: &BTreeMap<String, f64>) -> Result<f64,
     let attr = |name: &str, default: f64| attrs.get(name).copied().unwrap_or(default);
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
     Ok(match (name, v) {
-        ("value" | "identity", [x]) => *x,
+        ("value" | "identity" | "expand", [x]) => *x,
         ("exp", [x]) => x.exp(),
+        ("neg", [x]) => -x,
+        ("round", [x]) => x.round_ties_even(),
+        ("sin", [x]) => x.sin(),
+        ("cos", [x]) => x.cos(),
+        ("tan", [x]) => x.tan(),
+        ("asin", [x]) => x.asin(),
+        ("acos", [x]) => x.acos(),
+        ("atan", [x]) => x.atan(),
+        ("sinh", [x]) => x.sinh(),
+        ("cosh", [x]) => x.cosh(),
+        ("prelu", [x, s]) => {
+            if *x < 0.0 {
+                x * s
+            } else {
+                *x
+            }
+        }
         ("log", [x]) => x.ln(),
         ("sqrt", [x]) => x.sqrt(),
         ("abs", [x]) => x.abs(),
@@ -175,6 +184,13 @@ fn function(name: &str, v: &[f64], attrs: &BTreeMap<String, f64>) -> Result<f64,
         ("zeros_like", [_]) => 0.0,
         ("ones_like", [_]) => 1.0,
         ("add" | "sum", [a, b]) => a + b,
+        ("sub", [a, b]) => a - b,
+        ("mul", [a, b]) => a * b,
+        ("div", [a, b]) => a / b,
+        ("greater", [a, b]) => truth(a > b),
+        ("greater_or_equal", [a, b]) => truth(a >= b),
+        ("less", [a, b]) => truth(a < b),
+        ("less_or_equal", [a, b]) => truth(a <= b),
         ("pow", [a, b]) => a.powf(*b),
         ("max", [a, b]) => a.max(*b),
         ("min", [a, b]) => a.min(*b),
@@ -195,23 +211,24 @@ fn function(name: &str, v: &[f64], attrs: &BTreeMap<String, f64>) -> Result<f64,
 /// # Errors
 /// Where they differ, or why they cannot be computed.
 pub(crate) fn holds(text: &str) -> Result<(), String> {
+    // Each operator of a family.
+    if let Some((before, rest)) = text.split_once("for f in ")
+        && let Some((all, after)) = rest.split_once(':')
+    {
+        return all
+            .split_whitespace()
+            .try_for_each(|own| holds(&format!("{before}{}", after.replace("f(", &format!("{own}(")))));
+    }
     let text: Vec<&str> = text.lines().filter(|l| !l.trim_start().starts_with("//")).collect();
     let text = text.join(" ");
     let (head, body) = text.split_once('{').ok_or("there is no body")?;
     let variables: Vec<String> = words(head.split_once('(').ok_or("there are no variables")?.1);
-    let names: Vec<&String> = variables
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| *i == 0 || variables[i - 1] == ",")
-        .map(|(_, w)| w)
-        .collect();
+    let names: Vec<&String> =
+        variables.iter().enumerate().filter(|(i, _)| *i == 0 || variables[i - 1] == ",").map(|(_, w)| w).collect();
     let body = body.trim_end().trim_end_matches('}');
     let body = body.split(" numerics").next().unwrap_or_default();
     let (sides, conditions) = body.split_once(" where ").unwrap_or((body, ""));
-    let (source, target) = sides
-        .split_once("<=>")
-        .or(sides.split_once("=>"))
-        .ok_or("there is no target")?;
+    let (source, target) = sides.split_once("<=>").or(sides.split_once("=>")).ok_or("there is no target")?;
     // A boolean is 0 or 1.
     let logic = ["&&", "||", "!", "where("].iter().any(|s| sides.contains(s));
     let numbers: &[f64] = if logic { &[0.0, 1.0] } else { &NUMBERS };
@@ -225,11 +242,7 @@ pub(crate) fn holds(text: &str) -> Result<(), String> {
         }
         let compute = |text: &str| {
             let words = words(text);
-            let mut reader = Reader {
-                words: &words,
-                at: 0,
-                names: values.clone(),
-            };
+            let mut reader = Reader { words: &words, at: 0, names: values.clone() };
             reader.side()
         };
         // Conditions that are no inequalities of numbers are left out: the sides must be equal without them.
@@ -248,9 +261,5 @@ pub(crate) fn holds(text: &str) -> Result<(), String> {
             }
         }
     }
-    if compared > 0 {
-        Ok(())
-    } else {
-        Err("the sides have no values".to_owned())
-    }
+    if compared > 0 { Ok(()) } else { Err("the sides have no values".to_owned()) }
 }
