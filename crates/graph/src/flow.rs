@@ -61,7 +61,7 @@ fn apply<D: Domain>(name: &str, operands: &[(D::T, Type)], given: &[(&str, AttrV
         .collect();
     let values: Vec<Option<D::T>> = operands.iter().map(|(v, _)| Some(v.clone())).collect();
     let types: Vec<Type> = operands.iter().map(|(_, ty)| ty.clone()).collect();
-    D::call(def, &values, &types, &attrs)
+    D::call(def, values, &types, &attrs)
 }
 
 fn first<T>(mut values: Vec<T>) -> Result<T, OpError> {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::body::Body;
 use super::flow::{self, Datum, FlowCall};
 use super::meter::{Meter, Weights, datum_bytes, first_collected};
-use super::{Graph, Node, VertexId, region_graph};
+use super::{Graph, Node, Operands, VertexId, region_graph};
 use tautomer_op::{AttrValue, Flow, Op, OpDef, OpError, Region, Semantics, System, Value, evaluate, evaluate_tensors};
 use tautomer_tensor::{Tensor, Type};
 
@@ -34,7 +34,7 @@ pub(crate) trait Domain: Sized {
     fn constant(value: &Tensor) -> Result<Self::T, OpError>;
     fn call(
         def: &'static OpDef,
-        operands: &[Option<Self::T>],
+        operands: Vec<Option<Self::T>>,
         types: &[Type],
         attrs: &[AttrValue],
     ) -> Result<Vec<Self::T>, OpError>;
@@ -67,11 +67,11 @@ impl Domain for Machine {
     }
     fn call(
         def: &'static OpDef,
-        operands: &[Option<Tensor>],
+        operands: Vec<Option<Tensor>>,
         _: &[Type],
         attrs: &[AttrValue],
     ) -> Result<Vec<Tensor>, OpError> {
-        evaluate_tensors(def, operands, attrs)
+        evaluate_tensors(def, &operands, attrs)
     }
     fn ty(value: &Tensor, _: &Type) -> Type {
         value.ty().into()
@@ -100,11 +100,11 @@ impl<S: System> Domain for Over<S> {
     }
     fn call(
         def: &'static OpDef,
-        operands: &[Option<Value<S>>],
+        operands: Vec<Option<Value<S>>>,
         types: &[Type],
         attrs: &[AttrValue],
     ) -> Result<Vec<Value<S>>, OpError> {
-        let operands: Vec<Value<S>> = operands.iter().map(|o| o.clone().unwrap_or(Value::Absent)).collect();
+        let operands: Vec<Value<S>> = operands.into_iter().map(|o| o.unwrap_or(Value::Absent)).collect();
         evaluate(def, &operands, types, attrs).map(|(values, _)| values)
     }
     fn ty(value: &Value<S>, declared: &Type) -> Type {
@@ -347,7 +347,7 @@ fn call<D: Domain>(
     }
     if def.is_primitive() {
         let operands: Vec<Option<D::T>> = operands.iter().map(|o| o.one().cloned()).collect();
-        return Ok(D::call(def, &operands, types, attrs)?
+        return Ok(D::call(def, operands, types, attrs)?
             .into_iter()
             .map(Datum::One)
             .collect());
@@ -378,21 +378,17 @@ fn run<D: Domain>(
     meter: Option<&Meter>,
 ) -> Result<Vec<Datum<D::T>>, InterpretError> {
     let order = graph.rpo_from(roots.iter().copied());
-    let mut uses: FxHashMap<VertexId, usize> = FxHashMap::default();
-    for &v in &order {
-        for u in graph.pred(v) {
-            *uses.entry(u).or_default() += 1;
-        }
+    let order: Vec<(VertexId, Operands)> = order.into_iter().map(|v| (v, graph.pred(v))).collect();
+    let places = order.iter().map(|(v, _)| v.index() + 1).max().unwrap_or(0);
+    let mut uses = vec![0usize; places];
+    for u in order.iter().flat_map(|(_, operands)| operands).chain(roots) {
+        uses[u.index()] += 1;
     }
-    for root in roots {
-        *uses.entry(*root).or_default() += 1;
-    }
-    let mut slots: FxHashMap<VertexId, Datum<D::T>> = FxHashMap::default();
+    let mut slots: Vec<Option<Datum<D::T>>> = vec![None; places];
     // The counted bytes of computed values.
     let mut held: FxHashMap<VertexId, u64> = FxHashMap::default();
-    for v in order {
+    for (v, operands) in order {
         let vertex = graph.vertex(v);
-        let operands = graph.pred(v);
         let failed = |op: &str, error: OpError| InterpretError::Call {
             vertex: v,
             op: op.to_owned(),
@@ -406,10 +402,10 @@ fn run<D: Domain>(
             Node::Const(tensor) => Datum::One(D::constant(tensor).map_err(|e| failed("constant", e))?),
             Node::Absent => Datum::Absent,
             Node::Tuple => {
-                let items = operands.iter().filter_map(|u| slots.get(u).cloned());
+                let items = operands.iter().filter_map(|u| slots[u.index()].clone());
                 Datum::List(items.collect())
             }
-            Node::Proj(i) => match slots.get(&operands[0]) {
+            Node::Proj(i) => match &slots[operands[0].index()] {
                 Some(Datum::List(items)) if (*i as usize) < items.len() => items[*i as usize].clone(),
                 _ => return Err(failed("projection", OpError::new("there is no such element"))),
             },
@@ -417,7 +413,7 @@ fn run<D: Domain>(
                 let mut types = Vec::with_capacity(operands.len());
                 let mut values = Vec::with_capacity(operands.len());
                 for u in &operands {
-                    let value = slots.get(u).cloned().unwrap_or(Datum::Absent);
+                    let value = slots[u.index()].clone().unwrap_or(Datum::Absent);
                     types.push(match &value {
                         Datum::One(t) => D::ty(t, graph.ty(*u)),
                         Datum::List(_) => graph.ty(*u).clone(),
@@ -439,16 +435,15 @@ fn run<D: Domain>(
             meter.hold(bytes);
             held.insert(v, bytes);
         }
-        slots.insert(v, slot);
+        slots[v.index()] = Some(slot);
         // Values are dropped after their last use.
         for u in operands {
-            if let Some(left) = uses.get_mut(&u) {
-                *left -= 1;
-                if *left == 0 {
-                    slots.remove(&u);
-                    if let (Some(meter), Some(bytes)) = (meter, held.remove(&u)) {
-                        meter.release(bytes);
-                    }
+            let left = &mut uses[u.index()];
+            *left -= 1;
+            if *left == 0 {
+                slots[u.index()] = None;
+                if let (Some(meter), Some(bytes)) = (meter, held.remove(&u)) {
+                    meter.release(bytes);
                 }
             }
         }
@@ -459,7 +454,7 @@ fn run<D: Domain>(
     }
     roots
         .iter()
-        .map(|v| match slots.get(v) {
+        .map(|v| match &slots[v.index()] {
             Some(value @ (Datum::One(_) | Datum::List(_))) => Ok(value.clone()),
             _ => Err(InterpretError::Missing(format!("result {}", v.index()))),
         })

@@ -113,10 +113,12 @@ fn is_short(value: f64) -> bool {
 impl Number for Bounded {
     const NAME: &'static str = "double precision with bounds";
 
+    #[inline]
     fn zero() -> Self {
         Bounded::exact(0.0)
     }
 
+    #[inline]
     fn one() -> Self {
         Bounded::exact(1.0)
     }
@@ -152,6 +154,7 @@ impl Number for Bounded {
         Ok(self.value)
     }
 
+    #[inline]
     fn add(&self, other: &Self) -> Self {
         let (a, b) = (self.value, other.value);
         let value = a + b;
@@ -162,10 +165,12 @@ impl Number for Bounded {
         Bounded::new(value, (self.error + other.error) * (1.0 + 2.0 * f64::EPSILON) + lost)
     }
 
+    #[inline]
     fn sub(&self, other: &Self) -> Self {
         self.add(&other.neg())
     }
 
+    #[inline]
     fn mul(&self, other: &Self) -> Self {
         let (a, b) = (self.value, other.value);
         let value = a * b;
@@ -202,6 +207,7 @@ impl Number for Bounded {
         ))
     }
 
+    #[inline]
     fn neg(&self) -> Self {
         Bounded::new(-self.value, self.error)
     }

@@ -6,6 +6,7 @@ use num_bigint::BigInt;
 use num_rational::{BigRational, Ratio};
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
+use super::gcd::{gcd, gcd_of_large_integers, is_unit};
 use super::lawful::is_odd;
 use super::laws::{assume, hash, may_be_narrowed, may_be_rounded, note, parts};
 use super::number::apply_f64;
@@ -255,43 +256,93 @@ fn reduced(numerator: i128, denominator: i128) -> Exact {
         } else {
             numerator.trailing_zeros().min(zeros)
         };
-        let (n, d) = (numerator >> common, denominator >> common);
-        return match (i64::try_from(n), i64::try_from(d)) {
-            (Ok(n), Ok(d)) => Exact(Small(Ratio::new_raw(n, d))),
-            _ => Exact(Large(Box::new(BigRational::new_raw(n.into(), d.into())))),
-        };
-    }
-    // Most numbers are small, and their common divisors are found faster as `i64`.
-    if let (Ok(n), Ok(d)) = (i64::try_from(numerator), i64::try_from(denominator)) {
-        return Exact(Small(if d == 1 { Ratio::new_raw(n, 1) } else { Ratio::new(n, d) }));
+        return in_lowest_terms(numerator >> common, denominator >> common);
     }
     let ratio = Ratio::new(numerator, denominator);
-    match (i64::try_from(*ratio.numer()), i64::try_from(*ratio.denom())) {
+    in_lowest_terms(*ratio.numer(), *ratio.denom())
+}
+
+/// The fraction, whose denominator is positive and has no common divisor with the numerator.
+#[inline]
+fn in_lowest_terms(numerator: i128, denominator: i128) -> Exact {
+    match (i64::try_from(numerator), i64::try_from(denominator)) {
         (Ok(n), Ok(d)) => Exact(Small(Ratio::new_raw(n, d))),
-        _ => {
-            let (n, d) = ratio.into_raw();
-            Exact(Large(Box::new(BigRational::new_raw(n.into(), d.into()))))
-        }
+        _ => Exact(Large(Box::new(BigRational::new_raw(
+            numerator.into(),
+            denominator.into(),
+        )))),
     }
 }
 
-/// The sum. Unknown values and floating-point numbers have powers of two as denominators, which need no common divisor.
-fn sum(a: BigRational, b: BigRational) -> BigRational {
-    let (Some(p), Some(q)) = (binary_digits(a.denom()), binary_digits(b.denom())) else {
-        return a + b;
+/// The sum of fractions in lowest terms. Only what the denominators have in common can be common to the sum and its
+/// denominator (Knuth, The Art of Computer Programming, 4.5.1).
+#[inline]
+fn sum_of_small(a: &Ratio<i64>, b: &Ratio<i64>) -> Exact {
+    let (n, d) = (i128::from(*a.numer()), a.denom().unsigned_abs());
+    let (m, e) = (i128::from(*b.numer()), b.denom().unsigned_abs());
+    let common = if d == e { d } else { gcd(d, e) };
+    let (d, e) = (i128::from(d / common), i128::from(e / common));
+    // Each product is less than 2^126.
+    let sum = n * e + m * d;
+    if common == 1 {
+        return in_lowest_terms(sum, d * e);
+    }
+    let rest = match u64::try_from(sum.unsigned_abs()) {
+        Ok(sum) => sum % common,
+        Err(_) => (sum.unsigned_abs() % u128::from(common)) as u64,
     };
-    let ((n, _), (m, _)) = (a.into_raw(), b.into_raw());
-    let digits = p.max(q);
-    over_power_of_two((n << (digits - p)) + (m << (digits - q)), digits)
+    let also = gcd(rest, common);
+    let sum = match i64::try_from(sum) {
+        Ok(sum) if also <= i64::MAX as u64 => i128::from(sum / also as i64),
+        _ => sum / i128::from(also),
+    };
+    in_lowest_terms(sum, d * e * i128::from(common / also))
 }
 
-/// The product, as [`sum`].
+/// The product of fractions in lowest terms. Only a numerator and the other denominator have common divisors.
+#[inline]
+fn product_of_small(a: &Ratio<i64>, b: &Ratio<i64>) -> Exact {
+    let (n, d, m, e) = (*a.numer(), *a.denom(), *b.numer(), *b.denom());
+    if d == 1 && e == 1 {
+        return in_lowest_terms(i128::from(n) * i128::from(m), 1);
+    }
+    let (left, right) = (
+        i128::from(gcd(n.unsigned_abs(), e.unsigned_abs())),
+        i128::from(gcd(m.unsigned_abs(), d.unsigned_abs())),
+    );
+    let [n, d, m, e] = [i128::from(n), i128::from(d), i128::from(m), i128::from(e)];
+    if left == 1 && right == 1 {
+        return in_lowest_terms(n * m, d * e);
+    }
+    in_lowest_terms((n / left) * (m / right), (d / right) * (e / left))
+}
+
+/// The sum, as [`sum_of_small`]. Unknown values and floating-point numbers have powers of two as denominators, which
+/// need no common divisor.
+fn sum(a: BigRational, b: BigRational) -> BigRational {
+    let ((n, d), (m, e)) = (a.into_raw(), b.into_raw());
+    if let (Some(p), Some(q)) = (binary_digits(&d), binary_digits(&e)) {
+        let digits = p.max(q);
+        return over_power_of_two((n << (digits - p)) + (m << (digits - q)), digits);
+    }
+    let common = gcd_of_large_integers(&d, &e);
+    if is_unit(&common) {
+        return BigRational::new_raw(n * &e + m * &d, d * e);
+    }
+    let (d, e) = (d / &common, e / &common);
+    let sum = n * &e + m * &d;
+    let also = gcd_of_large_integers(&sum, &common);
+    BigRational::new_raw(sum / &also, d * e * (common / also))
+}
+
+/// The product, as [`product_of_small`].
 fn product(a: BigRational, b: BigRational) -> BigRational {
-    let (Some(p), Some(q)) = (binary_digits(a.denom()), binary_digits(b.denom())) else {
-        return a * b;
-    };
-    let ((n, _), (m, _)) = (a.into_raw(), b.into_raw());
-    over_power_of_two(n * m, p + q)
+    let ((n, d), (m, e)) = (a.into_raw(), b.into_raw());
+    if let (Some(p), Some(q)) = (binary_digits(&d), binary_digits(&e)) {
+        return over_power_of_two(n * m, p + q);
+    }
+    let (left, right) = (gcd_of_large_integers(&n, &e), gcd_of_large_integers(&m, &d));
+    BigRational::new_raw((n / &left) * (m / &right), (d / right) * (e / left))
 }
 
 /// The exponent of a power of two.
@@ -308,10 +359,12 @@ fn over_power_of_two(n: BigInt, digits: u64) -> BigRational {
 impl Number for Exact {
     const NAME: &'static str = "the rational numbers";
 
+    #[inline]
     fn zero() -> Self {
         Exact(Small(Ratio::new_raw(0, 1)))
     }
 
+    #[inline]
     fn one() -> Self {
         Exact(Small(Ratio::new_raw(1, 1)))
     }
@@ -327,9 +380,14 @@ impl Number for Exact {
         if may_be_rounded(value) {
             note(|trace| trace.rounded = true);
         }
+        // The mantissa is odd, or zero with an exponent of zero, and has at most 53 digits.
+        match exponent {
+            0..=70 => return Ok(in_lowest_terms(i128::from(mantissa) << exponent, 1)),
+            -120..0 => return Ok(in_lowest_terms(mantissa.into(), 1 << -exponent)),
+            _ => {}
+        }
         let power = BigInt::one() << exponent.unsigned_abs();
         let mantissa = BigInt::from(mantissa);
-        // The mantissa is odd, or zero with an exponent of zero.
         Ok(Exact::from_big(if exponent < 0 {
             BigRational::new_raw(mantissa, power)
         } else {
@@ -345,7 +403,7 @@ impl Number for Exact {
     }
 
     fn from_int(value: i128) -> Self {
-        Exact::from_big(BigRational::from_integer(value.into()))
+        in_lowest_terms(value, 1)
     }
 
     fn to_f64(&self) -> Result<f64, Refused> {
@@ -353,16 +411,8 @@ impl Number for Exact {
     }
 
     fn add(&self, other: &Self) -> Self {
-        if let (Small(a), Small(b)) = (&self.0, &other.0) {
-            let [n, d, m, e] = [*a.numer(), *a.denom(), *b.numer(), *b.denom()].map(i128::from);
-            if d == e {
-                return reduced(n + m, d);
-            }
-            if let Some(sum) = (n * e).checked_add(m * d) {
-                return reduced(sum, d * e);
-            }
-        }
         match (&self.0, &other.0) {
+            (Small(a), Small(b)) => sum_of_small(a, b),
             (Undefined, _) | (_, Undefined) => Exact(Undefined),
             (Infinite(a), Infinite(b)) => Exact(if a == b { Infinite(*a) } else { Undefined }),
             (Infinite(a), _) | (_, Infinite(a)) => Exact(Infinite(*a)),
@@ -379,10 +429,7 @@ impl Number for Exact {
 
     fn mul(&self, other: &Self) -> Self {
         match (&self.0, &other.0) {
-            (Small(a), Small(b)) => {
-                let [n, d, m, e] = [*a.numer(), *a.denom(), *b.numer(), *b.denom()].map(i128::from);
-                reduced(n * m, d * e)
-            }
+            (Small(a), Small(b)) => product_of_small(a, b),
             (Undefined, _) | (_, Undefined) => Exact(Undefined),
             (Infinite(_), _) | (_, Infinite(_)) => match (self.sign(), other.sign()) {
                 (Ordering::Equal, _) | (_, Ordering::Equal) => Exact(Undefined),
@@ -403,7 +450,7 @@ impl Number for Exact {
                 let (n, d) = (i128::from(*r.numer()), i128::from(*r.denom()));
                 match n.signum() {
                     0 => Exact(Undefined),
-                    sign => self.mul(&reduced(d * sign, n * sign)),
+                    sign => self.mul(&in_lowest_terms(d * sign, n * sign)),
                 }
             }
             Large(_) => self.mul(&other.power(-1)),
@@ -452,7 +499,8 @@ impl Number for Exact {
             (Infinite(minus), _) => Some(if *minus { Ordering::Less } else { Ordering::Greater }),
             (_, Infinite(minus)) => Some(if *minus { Ordering::Greater } else { Ordering::Less }),
             (Small(a), Small(b)) => {
-                let [n, d, m, e] = [*a.numer(), *a.denom(), *b.numer(), *b.denom()].map(i128::from);
+                let (n, d) = (i128::from(*a.numer()), i128::from(*a.denom()));
+                let (m, e) = (i128::from(*b.numer()), i128::from(*b.denom()));
                 Some((n * e).cmp(&(m * d)))
             }
             _ => self.big().zip(other.big()).map(|(a, b)| a.cmp(&b)),

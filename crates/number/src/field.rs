@@ -20,16 +20,19 @@ impl<const P: u64> Residue<P> {
         self.0
     }
 
+    #[inline]
     const fn add(self, other: Residue<P>) -> Residue<P> {
         let sum = self.0 + other.0;
         Residue(if sum >= P { sum - P } else { sum })
     }
 
+    #[inline]
     const fn neg(self) -> Residue<P> {
         Residue(if self.0 == 0 { 0 } else { P - self.0 })
     }
 
     /// Since 2^61 is small modulo `P`, higher bits are folded into the low ones.
+    #[inline]
     const fn mul(self, other: Residue<P>) -> Residue<P> {
         let gap = (1 << 61) - P;
         let product = self.0 as u128 * other.0 as u128;
@@ -188,10 +191,12 @@ impl Field {
 impl Number for Field {
     const NAME: &'static str = "the fields of integers modulo 2^61 - 1 and 2^61 - 31";
 
+    #[inline]
     fn zero() -> Self {
         Field::new(0)
     }
 
+    #[inline]
     fn one() -> Self {
         Field::new(1)
     }
@@ -216,6 +221,7 @@ impl Number for Field {
         Err(Field::refuse("conversion to a floating-point number"))
     }
 
+    #[inline]
     fn add(&self, other: &Self) -> Self {
         let ((a, b), (c, d)) = (self.degrees, other.degrees);
         Field {
@@ -226,10 +232,12 @@ impl Number for Field {
         }
     }
 
+    #[inline]
     fn sub(&self, other: &Self) -> Self {
         self.add(&other.neg())
     }
 
+    #[inline]
     fn mul(&self, other: &Self) -> Self {
         let ((a, b), (c, d)) = (self.degrees, other.degrees);
         Field {
@@ -253,6 +261,7 @@ impl Number for Field {
         Ok(self.mul(&inverse))
     }
 
+    #[inline]
     fn neg(&self) -> Self {
         Field {
             first: self.first.neg(),

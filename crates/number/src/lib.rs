@@ -13,6 +13,7 @@
 mod bounded;
 mod exact;
 mod field;
+mod gcd;
 mod lawful;
 mod laws;
 mod number;

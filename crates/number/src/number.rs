@@ -92,9 +92,11 @@ macro_rules! float_number {
         impl Number for $ty {
             const NAME: &'static str = $name;
             const MACHINE: bool = true;
+            #[inline]
             fn zero() -> Self {
                 0.0
             }
+            #[inline]
             fn one() -> Self {
                 1.0
             }
@@ -107,18 +109,23 @@ macro_rules! float_number {
             fn to_f64(&self) -> Result<f64, Refused> {
                 Ok(f64::from(*self))
             }
+            #[inline]
             fn add(&self, other: &Self) -> Self {
                 self + other
             }
+            #[inline]
             fn sub(&self, other: &Self) -> Self {
                 self - other
             }
+            #[inline]
             fn mul(&self, other: &Self) -> Self {
                 self * other
             }
+            #[inline]
             fn div(&self, other: &Self) -> Result<Self, Refused> {
                 Ok(self / other)
             }
+            #[inline]
             fn neg(&self) -> Self {
                 -self
             }

@@ -68,7 +68,10 @@ pub(super) fn strides(shape: &[usize]) -> Vec<usize> {
 
 /// The elements in row-major order.
 pub(super) fn flat<T: Clone>(a: &Nd<T>) -> Vec<T> {
-    a.iter().cloned().collect()
+    match a.as_slice() {
+        Some(elements) => elements.to_vec(),
+        None => a.iter().cloned().collect(),
+    }
 }
 
 /// The element at `index`.

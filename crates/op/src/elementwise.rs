@@ -285,6 +285,13 @@ fn zip_dyn<A: Clone, B: Clone, R: Clone>(
             b.shape()
         ))
     };
+    if a.shape() == shape
+        && b.shape() == shape
+        && let (Some(x), Some(y)) = (a.as_slice(), b.as_slice())
+    {
+        let out = x.iter().zip(y).map(|(x, y)| f(x, y)).collect::<Result<Vec<R>, _>>();
+        return shaped(shape, out?);
+    }
     let mut x = a.broadcast(IxDyn(shape)).ok_or_else(spread)?;
     let mut y = b.broadcast(IxDyn(shape)).ok_or_else(spread)?;
     let mut out = Vec::with_capacity(x.len());

@@ -120,6 +120,18 @@ impl Default for Effort {
     }
 }
 
+/// Known answers to a question: each is the answer as long as the facts are the same, or, if it follows, at least these.
+#[derive(Debug, Clone, Copy, Default)]
+struct Answered {
+    /// It follows in that scope, and in those within.
+    follows: Option<u32>,
+    /// It does not follow in that scope, after so many facts were learned.
+    open: Option<(u32, u32)>,
+}
+
+/// The scope of the facts that always hold.
+const ALWAYS: u32 = 0;
+
 /// The facts of a case: symbols defined by expressions, and expressions that are nonnegative or nonzero.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
@@ -129,10 +141,14 @@ pub(super) struct Facts {
     pub(super) at_least_zero: Vec<Dim>,
     /// Each is different from 0.
     pub(super) not_zero: Vec<Dim>,
-    /// How many of the last inequalities hold only while bound symbols are in scope.
-    scoped: usize,
-    /// Known answers to [`follows`](Facts::follows), and how many inequalities were in scope.
-    answers: RefCell<FxHashMap<Dim, (bool, usize)>>,
+    /// The last inequalities hold only while bound symbols are in scope: a number for each of them, which none had before.
+    scopes: Vec<u32>,
+    /// How many inequalities have been in scope.
+    entered: u32,
+    /// How many inequalities were learned that hold in all scopes.
+    learned: u32,
+    /// Known answers to [`follows`](Facts::follows).
+    answers: RefCell<FxHashMap<Dim, Answered>>,
     models: RefCell<Models>,
     /// Shared with the cases it was split from and those split from it.
     pub(super) effort: Rc<Effort>,
@@ -172,11 +188,11 @@ impl Facts {
         let dim = self.resolve(&dim);
         // A negative constant is kept: it makes the case empty.
         if dim.as_const().map_or(!self.at_least_zero.contains(&dim), |v| v < 0) {
-            let at = self.at_least_zero.len() - self.scoped;
+            let at = self.at_least_zero.len() - self.scopes.len();
             self.models.borrow_mut().keep(&dim);
             self.lower.borrow_mut().clear();
             self.at_least_zero.insert(at, dim);
-            self.answers.borrow_mut().retain(|_, (follows, _)| *follows);
+            self.learned += 1;
         }
     }
 
@@ -197,28 +213,29 @@ impl Facts {
         self.models.borrow_mut().keep(&dim);
         self.lower.borrow_mut().clear();
         self.at_least_zero.push(dim);
-        self.scoped += 1;
-        self.answers.borrow_mut().retain(|_, (follows, _)| *follows);
+        self.entered += 1;
+        self.scopes.push(self.entered);
     }
 
     /// Removes the last `n` facts that were entered.
     pub(super) fn leave(&mut self, n: usize) {
-        self.scoped -= n;
+        self.scopes.truncate(self.scopes.len() - n);
         self.lower.borrow_mut().clear();
         self.at_least_zero.truncate(self.at_least_zero.len() - n);
-        let left = self.scoped;
-        self.answers.borrow_mut().retain(|_, (_, scoped)| *scoped <= left);
     }
 
     /// The facts that are entered and not yet left.
     pub(super) fn in_scope(&self) -> &[Dim] {
-        &self.at_least_zero[self.at_least_zero.len() - self.scoped..]
+        &self.at_least_zero[self.at_least_zero.len() - self.scopes.len()..]
     }
 
     /// The case without the facts in scope.
     pub(super) fn unscoped(&self) -> Facts {
         let mut out = self.clone();
-        out.leave(self.scoped);
+        out.leave(self.scopes.len());
+        let open = Some((ALWAYS, self.learned));
+        let still = |answered: &Answered| answered.follows == Some(ALWAYS) || answered.open == open;
+        out.answers.borrow_mut().retain(|_, answered| still(answered));
         out
     }
 
@@ -402,13 +419,31 @@ impl Facts {
             Some(_) if self.at_least_zero.is_empty() => return false,
             _ => {}
         }
-        if let Some(&(known, _)) = self.answers.borrow().get(dim) {
-            return known;
+        let scope = self.scopes.last().copied().unwrap_or(ALWAYS);
+        let known = self.answers.borrow().get(dim).copied().unwrap_or_default();
+        if known
+            .follows
+            .is_some_and(|at| at == ALWAYS || self.scopes.contains(&at))
+        {
+            return true;
+        }
+        if known.open == Some((scope, self.learned)) {
+            return false;
         }
         self.effort.spend(self.at_least_zero.len());
         let refuted = self.models.borrow_mut().refute(dim, &self.at_least_zero, &self.effort);
         let answer = !refuted && !self.effort.is_spent() && self.derive(dim);
-        self.answers.borrow_mut().insert(dim.clone(), (answer, self.scoped));
+        let answered = match answer {
+            true => Answered {
+                follows: Some(scope),
+                ..known
+            },
+            false => Answered {
+                open: Some((scope, self.learned)),
+                ..known
+            },
+        };
+        self.answers.borrow_mut().insert(dim.clone(), answered);
         answer
     }
 
@@ -454,41 +489,44 @@ impl Facts {
             return true;
         }
         let negated = -goal.clone() - Dim::Const(1);
-        let mut used = vec![negated.clone()];
-        let mut products: FxHashSet<Vec<Atom>> = FxHashSet::default();
-        let mut seen: FxHashSet<Dim> = FxHashSet::default();
+        let mut used = Used(vec![negated]);
+        let mut products: Vec<Vec<Atom>> = Vec::new();
         let mut waiting: Vec<&Dim> = self.at_least_zero.iter().collect();
         self.effort.spend(waiting.len());
         let mut next = 0;
         let mut rounds = 0;
-        while used.len() < MOST {
-            if next == used.len() {
-                self.effort.spend(used.len());
-                if linear::contradictory(&used) {
+        while used.0.len() < MOST {
+            if next == used.0.len() {
+                self.effort.spend(used.0.len());
+                if linear::contradictory(&used.0) {
                     return true;
                 }
                 rounds += 1;
-                if rounds > ROUNDS || !self.multiply(&mut used, &products, &mut seen) {
+                if rounds > ROUNDS || !self.multiply(&mut used, &products) {
                     break;
                 }
             }
-            let Some(fact) = used.get(next).cloned() else { break };
+            let Some(fact) = used.0.get(next).cloned() else { break };
             next += 1;
-            let mut fresh: Vec<Vec<Atom>> = Vec::new();
+            let known = products.len();
             fact.each_term(&mut |product, _| {
-                if !product.is_empty() && !products.contains(product) {
-                    products.insert(product.to_vec());
-                    fresh.push(product.to_vec());
+                if !product.is_empty() && !products.iter().any(|p| p == product) {
+                    products.push(product.to_vec());
                 }
             });
-            for product in &fresh {
-                self.define(product, &mut used, &mut seen);
+            // The facts that wait have none of the products that were known before.
+            let fresh = &products[known..];
+            if fresh.is_empty() {
+                continue;
+            }
+            for product in fresh {
+                self.define(product, &mut used);
             }
             waiting.retain(|f| {
                 let mut shares = false;
-                f.each_term(&mut |p, _| shares |= products.contains(p));
-                if shares && seen.insert((*f).clone()) {
-                    used.push((*f).clone());
+                f.each_term(&mut |p, _| shares |= fresh.iter().any(|own| own == p));
+                if shares {
+                    used.add((*f).clone());
                 }
                 !shares
             });
@@ -497,10 +535,10 @@ impl Facts {
     }
 
     /// Facts about a product and its atoms.
-    fn define(&self, product: &[Atom], used: &mut Vec<Dim>, seen: &mut FxHashSet<Dim>) {
+    fn define(&self, product: &[Atom], used: &mut Used) {
         let mut add = |d: Dim| {
-            if d.as_const().is_none() && seen.insert(d.clone()) {
-                used.push(d);
+            if d.as_const().is_none() {
+                used.add(d);
             }
         };
         for atom in product {
@@ -562,11 +600,11 @@ impl Facts {
 
     /// Multiplies facts about one factor of a product by the other factors, which are nonnegative; false if there is
     /// nothing new.
-    fn multiply(&self, used: &mut Vec<Dim>, products: &FxHashSet<Vec<Atom>>, seen: &mut FxHashSet<Dim>) -> bool {
+    fn multiply(&self, used: &mut Used, products: &[Vec<Atom>]) -> bool {
         let mut sorted: Vec<&Vec<Atom>> = products.iter().filter(|p| p.len() > 1).collect();
         sorted.sort();
-        let before = used.len();
-        let facts = used.clone();
+        let before = used.0.len();
+        let facts = used.0.clone();
         for product in sorted {
             for (i, atom) in product.iter().enumerate() {
                 let mut rest = product.clone();
@@ -581,16 +619,25 @@ impl Facts {
                         about |= p == std::slice::from_ref(atom);
                         several += 1;
                     });
-                    if about && several > 1 && used.len() < MOST {
-                        let fact = fact.clone() * by.clone();
-                        if seen.insert(fact.clone()) {
-                            used.push(fact);
-                        }
+                    if about && several > 1 && used.0.len() < MOST {
+                        used.add(fact.clone() * by.clone());
                     }
                 }
             }
         }
-        used.len() > before
+        used.0.len() > before
+    }
+}
+
+/// The facts that go into the answer to a question: first its negation, then each fact once. There are few, so that they
+/// are compared sooner than hashed.
+struct Used(Vec<Dim>);
+
+impl Used {
+    fn add(&mut self, fact: Dim) {
+        if !self.0[1..].contains(&fact) {
+            self.0.push(fact);
+        }
     }
 }
 
@@ -658,6 +705,35 @@ mod tests {
         assert!(facts.follows(&(j.clone() + whole.clone())));
         assert!(!facts.follows(&(j + b.floor_div(&i))));
         assert!(!facts.follows(&(whole - a)));
+    }
+
+    #[test]
+    fn answers_last_as_long_as_their_facts() {
+        let (a, b, i, _) = symbols();
+        let mut facts = Facts::default();
+        facts.add(a.clone());
+        facts.add(i.clone());
+        let goal = a.clone() - i.clone();
+        assert!(!facts.follows(&goal));
+        facts.enter(goal.clone() - Dim::Const(1));
+        assert!(facts.follows(&goal));
+        facts.enter(b.clone());
+        assert!(facts.follows(&goal));
+        facts.leave(2);
+        // The same facts hold as when it was asked first.
+        let left = facts.effort.left.get();
+        assert!(!facts.follows(&goal));
+        assert_eq!(facts.effort.left.get(), left);
+        // In another scope, what was derived in one that was left does not count.
+        facts.enter(b.clone());
+        assert!(!facts.follows(&goal));
+        let outside = facts.unscoped();
+        assert!(!outside.follows(&goal));
+        // What is learned within a scope holds beyond it.
+        facts.add(goal.clone());
+        assert!(facts.follows(&goal));
+        facts.leave(1);
+        assert!(facts.follows(&goal) && !outside.follows(&goal));
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl AtLevel<'_> {
         }
     }
 
-    pub(super) fn prove(&self) -> Result<Coverage, String> {
+    pub(super) fn prove(&self) -> Result<Coverage, Unproved> {
         let mut coverage = Coverage {
             ranks: (usize::MAX, 0),
             ..Coverage::default()
@@ -150,7 +150,11 @@ impl AtLevel<'_> {
             } else {
                 "no form of it is proved"
             };
-            return Err(why.to_owned());
+            return Err(Unproved {
+                why: why.to_owned(),
+                limit: true,
+                open: false,
+            });
         }
         coverage.ranks.0 = coverage.ranks.0.min(coverage.ranks.1);
         // Where smaller forms stand for larger ones, those do not have to be proved by themselves.
@@ -214,7 +218,7 @@ impl AtLevel<'_> {
         given: &Given,
         coverage: &mut Coverage,
         left_out: &mut Vec<Recipe>,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, Unproved> {
         let part = Given {
             effort: Rc::new(given.effort.half()),
             tokens: given.tokens.clone(),
@@ -226,7 +230,7 @@ impl AtLevel<'_> {
                 left_out.push(prepared.recipe.clone());
                 Ok(false)
             }
-            done => Ok(done?),
+            done => done,
         }
     }
 
@@ -337,7 +341,7 @@ impl AtLevel<'_> {
         forms: &[Prepared],
         at_all_ranks: bool,
         axes_alone: bool,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unproved> {
         if self.level != Level::All {
             return Ok(());
         }
@@ -373,7 +377,7 @@ impl AtLevel<'_> {
         covered: &FxHashSet<Recipe>,
         forms: &[Prepared],
         axes_alone: bool,
-    ) -> Result<usize, String> {
+    ) -> Result<usize, Unproved> {
         let mut limited = 0;
         let named: FxHashSet<&str> = forms.iter().flat_map(|p| operator_names(&p.recipe)).collect();
         let choices = self.task.rule.operators.iter().flat_map(|variable| &variable.choices);
@@ -414,10 +418,12 @@ impl AtLevel<'_> {
                         let is_covered = covered.contains(&ranks::spatial::structure(&prepared.recipe));
                         limited += usize::from(!is_covered && !stands());
                     }
-                    Err(Unproved { why, .. }) => {
-                        return Err(format!(
-                            "for a refused instance, at other sizes where the types agree: {why}"
-                        ));
+                    Err(unproved) => {
+                        let why = unproved.why;
+                        return Err(Unproved {
+                            why: format!("for a refused instance, at other sizes where the types agree: {why}"),
+                            ..unproved
+                        });
                     }
                 }
             }

@@ -1,7 +1,5 @@
 //! Detects contradictory linear inequalities by Fourier-Motzkin elimination, with products of symbols as unknowns.
 
-use rustc_hash::FxHashMap;
-
 use tautomer_tensor::{Atom, Dim};
 
 /// Limit on the inequalities at a time; beyond it, no contradiction is reported.
@@ -73,7 +71,7 @@ pub(super) fn gcd(a: i128, b: i128) -> i128 {
 
 /// True if no integers make all of `facts` at least 0; false if no contradiction was found.
 pub(super) fn contradictory(facts: &[Dim]) -> bool {
-    let mut unknowns: FxHashMap<&[Atom], usize> = FxHashMap::default();
+    let mut unknowns: Vec<&[Atom]> = Vec::new();
     let mut rows: Vec<Row> = Vec::new();
     for fact in facts {
         let mut row = Row {
@@ -84,8 +82,13 @@ pub(super) fn contradictory(facts: &[Dim]) -> bool {
             if product.is_empty() {
                 row.constant = i128::from(c);
             } else {
-                let next = unknowns.len();
-                let unknown = *unknowns.entry(product).or_insert(next);
+                // There are few of them, and most that are equal are one list in memory.
+                let same = unknowns.iter().position(|known| std::ptr::eq(*known, product));
+                let same = same.or_else(|| unknowns.iter().position(|known| *known == product));
+                let unknown = same.unwrap_or(unknowns.len());
+                if unknown == unknowns.len() {
+                    unknowns.push(product);
+                }
                 row.coefficients.push((unknown, i128::from(c)));
             }
         });
@@ -100,10 +103,14 @@ pub(super) fn contradictory(facts: &[Dim]) -> bool {
         rows.retain(|r| !r.coefficients.is_empty());
         tightest(&mut rows);
         // Eliminate the unknown that creates the fewest inequalities.
+        let mut counts = vec![(0i64, 0i64); unknowns.len()];
+        for (u, c) in rows.iter().flat_map(|r| &r.coefficients) {
+            let (above, below) = &mut counts[*u];
+            *if *c > 0 { above } else { below } += 1;
+        }
         let cost = |u: usize| {
-            let above = rows.iter().filter(|r| r.of(u) > 0).count();
-            let below = rows.iter().filter(|r| r.of(u) < 0).count();
-            (above * below) as i64 - (above + below) as i64
+            let (above, below) = counts[u];
+            above * below - (above + below)
         };
         let Some(best) = left.iter().copied().min_by_key(|&u| cost(u)) else {
             return false;

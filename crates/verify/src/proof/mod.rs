@@ -153,6 +153,8 @@ fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {
         lenient: false,
     };
     let mut last = Err("there are no instances".to_owned());
+    // The levels at which two formulas differ.
+    let mut different: Vec<Level> = Vec::new();
     let mut tried: Vec<Vec<Recipe>> = Vec::new();
     for level in [Level::All, Level::Sizes, Level::Written] {
         let trial = if level == Level::Written { task.trial } else { &relaxed };
@@ -162,14 +164,19 @@ fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {
             continue;
         }
         tried.push(forms);
-        last = proof.prove();
+        last = proof.prove().map_err(|unproved| {
+            if !unproved.says_nothing() {
+                different.push(level);
+            }
+            unproved.why
+        });
         if last.is_ok() {
             break;
         }
     }
-    // Some forms at least.
+    // Some forms at least. Only forms whose proof says nothing are left out: where formulas differ, they would again.
     for (level, trial) in [(Level::Sizes, &relaxed), (Level::Written, task.trial)] {
-        if last.is_err() {
+        if last.is_err() && !different.contains(&level) {
             let proof = AtLevel {
                 lenient: true,
                 ..at(level, trial)
