@@ -6,7 +6,8 @@ use std::sync::Arc;
 use divan::counter::BytesCount;
 use tautomer::diag::Source;
 use tautomer::lang::{format_program, parse_program, parse_rules_without_examples};
-use tautomer::rule::{library_files, load_checked_rules, shipped_rule_file};
+use tautomer::op::Scope;
+use tautomer::rule::{library_files, load_checked_rules, load_shipped_rules};
 
 fn main() {
     divan::main();
@@ -54,8 +55,8 @@ fn print(bencher: divan::Bencher<'_, '_>) {
 #[divan::bench]
 fn load() {
     for &(name, text) in library_files() {
-        let file = shipped_rule_file(Arc::new(Source::new(name, text))).unwrap();
-        divan::black_box(load_checked_rules(file).unwrap());
+        let source = Arc::new(Source::of_program(name, text));
+        divan::black_box(load_shipped_rules(source, &Scope::default()).unwrap());
     }
 }
 

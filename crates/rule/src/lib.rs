@@ -18,7 +18,8 @@ pub use composite::{composite_rules, is_body, recognition_rules};
 pub use example::{Example, ExampleKind};
 pub use library::{
     NamedText, library, library_files, library_operators, library_rules, library_set, library_set_files,
-    library_set_rules, load_shipped_rules, operator_files, shipped_target_file, table_files, target_files,
+    library_set_rules, load_shipped_rules, operator_files, shipped_rule_file, shipped_target_file, table_files,
+    target_files,
 };
 pub use lint::{compare_files, compare_rules};
 pub use pattern::{

@@ -143,6 +143,25 @@ fn parsed(source: &Source) -> Option<&'static [u8]> {
     Some(bytes)
 }
 
+/// The syntax tree of a rule file that comes with the tool, without its examples. Release builds do not parse the text.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use tautomer_diag::Source;
+/// let (name, text) = tautomer_rule::library_files()[0];
+/// let file = tautomer_rule::shipped_rule_file(Arc::new(Source::new(name, text))).unwrap();
+/// assert!(!file.items.is_empty());
+/// ```
+///
+/// # Errors
+/// Problems of the file; the tests of the library check that there are none.
+pub fn shipped_rule_file(source: Arc<Source>) -> Result<RuleFile, Diagnostics> {
+    match parsed(&source).map(|bytes| RuleFile::from_bytes(bytes, source.clone())) {
+        Some(Ok(file)) => Ok(file),
+        _ => parse_rules_without_examples(source),
+    }
+}
+
 /// The rules of a file that comes with the tool, without its examples; it may mention the operators of `scope`. Release
 /// builds neither parse the text nor look for problems in it.
 ///
@@ -159,10 +178,11 @@ fn parsed(source: &Source) -> Option<&'static [u8]> {
 /// # Errors
 /// Problems of the file; the tests of the library check that there are none.
 pub fn load_shipped_rules(source: Arc<Source>, scope: &Scope) -> Result<RuleSet, Diagnostics> {
-    match parsed(&source).map(|bytes| RuleFile::from_bytes(bytes, source.clone())) {
-        Some(Ok(file)) => load_trusted_rules_in(file, scope),
-        _ => load_checked_rules_in(parse_rules_without_examples(source)?, scope),
-    }
+    let load = match parsed(&source) {
+        Some(_) => load_trusted_rules_in,
+        None => load_checked_rules_in,
+    };
+    load(shipped_rule_file(source)?, scope)
 }
 
 /// The rules of a file that comes with the tool, and their examples.
