@@ -98,7 +98,7 @@ impl AtLevel<'_> {
         }
     }
 
-    pub(super) fn prove(&self) -> Result<Coverage, Unproved> {
+    pub(super) fn prove(&self) -> Result<Coverage, String> {
         let mut coverage = Coverage {
             ranks: (usize::MAX, 0),
             ..Coverage::default()
@@ -150,11 +150,7 @@ impl AtLevel<'_> {
             } else {
                 "no form of it is proved"
             };
-            return Err(Unproved {
-                why: why.to_owned(),
-                limit: true,
-                open: false,
-            });
+            return Err(why.to_owned());
         }
         coverage.ranks.0 = coverage.ranks.0.min(coverage.ranks.1);
         // Where smaller forms stand for larger ones, those do not have to be proved by themselves.
@@ -218,7 +214,7 @@ impl AtLevel<'_> {
         given: &Given,
         coverage: &mut Coverage,
         left_out: &mut Vec<Recipe>,
-    ) -> Result<bool, Unproved> {
+    ) -> Result<bool, String> {
         let part = Given {
             effort: Rc::new(given.effort.half()),
             tokens: given.tokens.clone(),
@@ -230,7 +226,7 @@ impl AtLevel<'_> {
                 left_out.push(prepared.recipe.clone());
                 Ok(false)
             }
-            done => done,
+            done => Ok(done?),
         }
     }
 
@@ -341,7 +337,7 @@ impl AtLevel<'_> {
         forms: &[Prepared],
         at_all_ranks: bool,
         axes_alone: bool,
-    ) -> Result<(), Unproved> {
+    ) -> Result<(), String> {
         if self.level != Level::All {
             return Ok(());
         }
@@ -377,7 +373,7 @@ impl AtLevel<'_> {
         covered: &FxHashSet<Recipe>,
         forms: &[Prepared],
         axes_alone: bool,
-    ) -> Result<usize, Unproved> {
+    ) -> Result<usize, String> {
         let mut limited = 0;
         let named: FxHashSet<&str> = forms.iter().flat_map(|p| operator_names(&p.recipe)).collect();
         let choices = self.task.rule.operators.iter().flat_map(|variable| &variable.choices);
@@ -418,12 +414,10 @@ impl AtLevel<'_> {
                         let is_covered = covered.contains(&ranks::spatial::structure(&prepared.recipe));
                         limited += usize::from(!is_covered && !stands());
                     }
-                    Err(unproved) => {
-                        let why = unproved.why;
-                        return Err(Unproved {
-                            why: format!("for a refused instance, at other sizes where the types agree: {why}"),
-                            ..unproved
-                        });
+                    Err(Unproved { why, .. }) => {
+                        return Err(format!(
+                            "for a refused instance, at other sizes where the types agree: {why}"
+                        ));
                     }
                 }
             }
