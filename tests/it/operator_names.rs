@@ -172,7 +172,7 @@ const LEFT: &[(&str, &[&str], &str)] = &[
         "a function of expressions, and fields of values",
     ),
     (
-        "crates/verify/src/proof/ranks/text.rs",
+        "crates/verify/src/proof/ranks/text/conditions.rs",
         &["max", "min", "range", "shape", "size"],
         FUNCTION,
     ),
