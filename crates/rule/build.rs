@@ -14,9 +14,6 @@ use tautomer_lang::{parse_rules, parse_rules_without_examples, parse_targets};
 #[path = "src/composite/text.rs"]
 mod composite;
 
-/// The name of the text with the rules of composite operators.
-const COMPOSITE: &str = "<bodies of composite operators>";
-
 /// The directories with files of the tool.
 const DIRECTORIES: [&str; 3] = ["rules", "ops", "targets"];
 
@@ -49,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         add(path, text)?;
     }
     if !files.is_empty() {
-        add(COMPOSITE, composite.clone())?;
+        add(composite::NAME, composite.clone())?;
     }
     table.push_str("]\n");
     fs::write(out.join("parsed.rs"), table)?;

@@ -29,15 +29,12 @@ pub fn composite_rules() -> Result<&'static [Arc<Rule>], &'static Diagnostics> {
     static RULES: OnceLock<Result<Vec<Arc<Rule>>, Diagnostics>> = OnceLock::new();
     RULES
         .get_or_init(|| {
-            let source = Source::of_program(COMPOSITE, composite_text()?);
+            let source = Source::of_program(text::NAME, composite_text()?);
             Ok(load_shipped_rules(Arc::new(source), &Scope::default())?.rules)
         })
         .as_ref()
         .map(Vec::as_slice)
 }
-
-/// The name of the text with [`composite_rules`]; the build script has the same.
-const COMPOSITE: &str = "<bodies of composite operators>";
 
 /// The rules of composite operators. Release builds have them from the build script.
 fn composite_text() -> Result<&'static str, Diagnostics> {

@@ -3,6 +3,9 @@
 use tautomer_lang::ast::{ExprKind, Item, LetNames, Mark, OperatorDecl};
 use tautomer_lang::format_expr;
 
+/// The name of the text.
+pub(crate) const NAME: &str = "<bodies of composite operators>";
+
 /// One rule for each operator of the items whose body is a pattern: `{body} => name(operands)`. Operators with
 /// attributes are omitted, since a number in the body cannot be bound to an attribute, and so are those with operands
 /// that may be left out or are many.
