@@ -162,8 +162,17 @@ fn row(decl: &OperatorDecl) -> Result<String, Diagnostic> {
     }
     let mut plain = decl.clone();
     plain.doc = None;
-    let _ = writeln!(out, "        .body({:?}),", format_operator(&plain));
+    let text = format_operator(&plain);
+    let tree = parsed(&text).map_err(|error| invalid(decl, &error))?;
+    let _ = writeln!(out, "        .body({text:?}, &{tree:?}),");
     Ok(out)
+}
+
+/// The compact form of a declaration.
+fn parsed(text: &str) -> Result<Vec<u8>, String> {
+    let file =
+        parse_rules_without_examples(Arc::new(Source::new("", text))).map_err(|problems| problems.to_string())?;
+    file.to_bytes().map_err(|error| error.to_string())
 }
 
 fn attribute(decl: &OperatorDecl, attr: &AttrDecl) -> Result<String, Diagnostic> {

@@ -59,12 +59,21 @@ pub enum Semantics {
     Primitive(Reference),
     /// It moves elements: where each element of its results comes from.
     Movement(Movement),
-    /// Defined by a body in the program language: its declaration in canonical form.
-    Composite(&'static str),
+    /// Defined by a body in the program language: its declaration.
+    Composite(Body),
     /// A function about which nothing is known except that equal calls have equal values.
     Uninterpreted,
     /// Control flow, or a value that is not a tensor: defined by other operators and the functions it calls.
     Flow(Flow),
+}
+
+/// The declaration of an operator that a body defines.
+#[derive(Debug, Clone, Copy)]
+pub struct Body {
+    /// In canonical form.
+    pub text: &'static str,
+    /// The syntax tree of the text as the build wrote it, for an operator of the table; empty for others.
+    pub tree: &'static [u8],
 }
 
 /// Operators that decide which functions run, and operators on values that are not tensors.
@@ -368,9 +377,9 @@ impl OpDef {
         self
     }
 
-    /// Makes it a composite with this declaration.
-    pub(crate) const fn body(mut self, declaration: &'static str) -> OpDef {
-        self.semantics = Semantics::Composite(declaration);
+    /// Makes it a composite with this declaration and its tree.
+    pub(crate) const fn body(mut self, text: &'static str, tree: &'static [u8]) -> OpDef {
+        self.semantics = Semantics::Composite(Body { text, tree });
         self
     }
 
@@ -448,7 +457,7 @@ impl OpDef {
     /// The declaration with its body, in canonical form, if a body defines it.
     pub fn composite_body(&self) -> Option<&'static str> {
         match self.semantics {
-            Semantics::Composite(body) => Some(body),
+            Semantics::Composite(body) => Some(body.text),
             _ => None,
         }
     }

@@ -85,7 +85,7 @@ use std::sync::{Arc, OnceLock};
 pub use attr::{AttrDef, AttrKind, AttrValue, Attrs};
 pub use cost::{Cost, Priced};
 pub use declared::{Declared, Scope};
-pub use def::{OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
+pub use def::{Body, OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
 pub use infer::{Fact, Infer, OpError};
 pub use region::Region;
 pub use tautomer_number::Law;

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use tautomer_diag::Source;
-use tautomer_lang::ast::{Function, Mark, OperatorDecl, Param, ParamClass, Program};
-use tautomer_lang::parse_program;
-use tautomer_op::{AttrDef, AttrValue, OpDef, Operand, OperandKind, Scope, table};
+use tautomer_lang::ast::{Function, Item, Mark, OperatorDecl, Param, ParamClass, Program, RuleFile};
+use tautomer_op::{AttrDef, AttrValue, OpDef, Operand, OperandKind, Scope, Semantics, table};
 use tautomer_tensor::Type;
 
 use super::{Code, synthetic};
@@ -29,17 +28,21 @@ pub(crate) fn code_of(def: &OpDef) -> Option<&'static Code> {
 /// The declaration of an operator of the table, which is read when it is first needed.
 fn of_table(def: &OpDef) -> Option<&'static Code> {
     static READ: OnceLock<HashMap<&'static str, OnceLock<Option<Code>>>> = OnceLock::new();
-    def.composite_body()?;
+    let Semantics::Composite(body) = def.semantics else {
+        return None;
+    };
     let read = READ.get_or_init(|| {
         let composites = table().filter(|op| op.composite_body().is_some());
         composites.map(|op| (op.name, OnceLock::new())).collect()
     });
     let code = read.get(def.name)?.get_or_init(|| {
-        let text = def.composite_body()?;
-        let source = Source::new(format!("<declaration of {}>", def.name), text);
-        // The build script read the same text, so it has no problems.
-        let parsed = parse_program(Arc::new(source)).ok()?;
-        let decl = parsed.operators.into_iter().next()?;
+        let source = Source::new(format!("<declaration of {}>", def.name), body.text);
+        // The build wrote the tree.
+        let file = RuleFile::from_bytes(body.tree, Arc::new(source)).ok()?;
+        let Some(Item::Operator(decl)) = file.items.into_iter().next() else {
+            return None;
+        };
+        let decl = *decl;
         Some(Code {
             program: program(&decl),
             decl,

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tautomer_diag::{Diagnostic, Diagnostics};
 use tautomer_lang::ast::{Function, OperatorDecl, Program};
 use tautomer_lang::format_operator;
-use tautomer_op::{Declared, OpDef, Scope, Semantics, lookup};
+use tautomer_op::{Body, Declared, OpDef, Scope, Semantics, lookup};
 
 pub(crate) use body::{bind_operands, code_of};
 use check::Checked;
@@ -195,7 +195,7 @@ fn intern(decl: &OperatorDecl, checked: Checked, visible: &Scope) -> &'static Op
     }
     let text: &'static str = text.leak();
     let semantics = match &decl.body {
-        Some(_) => Semantics::Composite(text),
+        Some(_) => Semantics::Composite(Body { text, tree: &[] }),
         None => Semantics::Uninterpreted,
     };
     let code: &'static Code = Box::leak(Box::new(Code {
