@@ -1,9 +1,10 @@
 """How long models take to run: tautomer compared with other runtimes in one interleaved run.
 
     python exec_peers.py [--peers openvino,rten,tract] [--rounds N] [--seconds S] [--only TEXT] [--threads 1,2]
-                         [--by processor|median|fastest] [--costs] [--class 'approx(1e-2)']
+                         [--by processor|median|fastest] [--costs] [--class 'approx(1e-2)'] [--models DIR]
 
-Uses the models and inputs of onnx_agree.py; the shapes of the inputs are fixed in the file that all systems get.
+Uses the models and inputs of onnx_agree.py, or with --models those of a directory, each with its inputs in an .npz file
+of the same name, as corpus.py keeps them; the shapes of the inputs are fixed in the file that all systems get.
 tautomer optimizes it to a file and runs that with `tautomer run --bench` ($TAUTOMER names the binary, else
 target/release/tautomer); ONNX Runtime has all its optimizations; OpenVINO computes in single precision; RTen and tract
 are libraries in Rust, which the programs in rten/ and tract/ call: with `--peers`, `cargo build --release` builds them
@@ -46,7 +47,11 @@ MEASURES = ["processor", "median", "fastest"]
 def measured(name, path, options):
     """For each number of threads and each system, its times; and problems."""
     found, problems = {}, []
-    feed = inputs_of(name, session(path))
+    if options.models:
+        kept = np.load(path.with_suffix(".npz"))
+        feed = {value.name: kept[value.name] for value in session(path).get_inputs()}
+    else:
+        feed = inputs_of(name, session(path))
     with tempfile.TemporaryDirectory() as folder:
         given = pathlib.Path(folder) / "fixed.onnx"
         fixed(path, feed, given)
@@ -136,6 +141,7 @@ def main():
     parser.add_argument("--threads", type=lambda text: [int(n) for n in text.split(",")], default=[1, 2])
     parser.add_argument("--by", choices=["processor", "median", "fastest"])
     parser.add_argument("--peers", type=lambda text: text.split(",") if text else [])
+    parser.add_argument("--models", type=pathlib.Path, help="a directory of models with their inputs")
     parser.add_argument("--costs", action="store_true", help="also measure start-up and memory")
     parser.add_argument("--class", dest="kind", help="also run tautomer with this class, and OpenVINO with bfloat16")
     options = parser.parse_args()
@@ -157,7 +163,8 @@ def main():
     print("| --- |" + " --: |" * len(titles))
     ratios = {(t, system, by): [] for t in options.threads for system in others for by in [*MEASURES, "chosen"]}
     problems, predictions, predicted_by, gaps, costs = [], [], None, {}, {}
-    for name, path in models().items():
+    chosen = {path.stem: path for path in sorted(options.models.glob("*.onnx"))} if options.models else models()
+    for name, path in chosen.items():
         if options.only not in name:
             continue
         try:
