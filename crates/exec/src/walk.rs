@@ -123,7 +123,7 @@ impl<'r> Walk<'r, '_> {
         let places: Each<Option<&Place>> = ready.region.outputs.iter().map(|&slot| self.place(slot)).collect();
         let memory = self.layout.map(|_| self.memory.memory());
         let (plan, defs, buffers) = (self.plan, &executor.defs, &executor.buffers);
-        let Some(results) = ready.run(plan, defs, &operands, &places, memory, buffers) else {
+        let Some(results) = ready.run(plan, defs, &operands, &places, memory, buffers, executor.threads) else {
             return false;
         };
         drop(operands);

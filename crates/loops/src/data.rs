@@ -53,6 +53,40 @@ macro_rules! data {
             }
         }
 
+        impl<'a> Sink<'a> {
+            /// The rows before `row`, and those from it on.
+            ///
+            /// # Panics
+            ///
+            /// If there are fewer rows, or the rows are truth values and the word of that row has earlier ones too.
+            pub fn split_at(self, row: usize) -> (Sink<'a>, Sink<'a>) {
+                match self {
+                    $(Sink::$variant(values) => {
+                        let (before, after) = values.split_at_mut(row);
+                        (Sink::$variant(before), Sink::$variant(after))
+                    })*
+                    Sink::Bool(words) => {
+                        assert!(row.is_multiple_of(64), "row {row} is inside a word");
+                        let (before, after) = words.split_at_mut(row / 64);
+                        (Sink::Bool(before), Sink::Bool(after))
+                    }
+                }
+            }
+
+            /// The rows from `row` on.
+            ///
+            /// # Panics
+            ///
+            /// As [`Sink::split_at`].
+            pub fn from(&mut self, row: usize) -> Sink<'_> {
+                let all = match self {
+                    $(Sink::$variant(values) => Sink::$variant(values),)*
+                    Sink::Bool(words) => Sink::Bool(words),
+                };
+                all.split_at(row).1
+            }
+        }
+
         impl Sink<'_> {
             pub(crate) fn ty(&self) -> Type {
                 match self {

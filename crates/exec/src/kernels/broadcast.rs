@@ -5,8 +5,7 @@ use std::ops::DerefMut;
 use pulp::{Arch, NullaryFnOnce};
 use smallvec::{SmallVec, smallvec};
 
-use super::room::Room;
-use tautomer_tensor::Element;
+use super::threads::{in_parts, worth};
 
 /// The axes of the result with the strides of each operand, outermost first, after merging: axes of size 1 are dropped,
 /// and adjacent axes that every operand traverses alike become one. Strides along the last axis are 0 or 1.
@@ -49,30 +48,42 @@ impl<const N: usize> Axes<N> {
         Some(Axes { outer: axes, inner })
     }
 
-    /// Calls `row` with the first index of each operand for every row of the result, in order.
+    /// Calls `row` with each row of `out` and the first index of each operand there, in order. The first element of `out`
+    /// is that of row `first`, or element `first` of the result if it has one row.
     #[inline(always)]
-    fn rows(&self, mut row: impl FnMut([usize; N])) {
-        if self.outer.iter().any(|&(extent, _)| extent == 0) {
+    fn rows<R>(&self, first: usize, out: &mut [R], mut row: impl FnMut(&mut [R], [usize; N])) {
+        if out.is_empty() {
             return;
         }
+        let (n, strides) = self.inner;
+        if self.outer.is_empty() {
+            return row(out, strides.map(|stride| first * stride));
+        }
         let mut index: SmallVec<[usize; 6]> = smallvec![0; self.outer.len()];
-        let mut at = [0usize; N];
-        loop {
-            row(at);
-            let mut axis = self.outer.len();
-            loop {
-                let Some(next) = axis.checked_sub(1) else { return };
-                axis = next;
-                let (extent, strides) = self.outer[axis];
-                index[axis] += 1;
-                if index[axis] < extent {
+        let (mut at, mut rest) = ([0usize; N], first);
+        for (index, (extent, strides)) in index.iter_mut().zip(&self.outer).rev() {
+            *index = rest % extent;
+            rest /= extent;
+            (0..N).for_each(|i| at[i] += *index * strides[i]);
+        }
+        for out in out.chunks_exact_mut(n) {
+            row(out, at);
+            for (index, (extent, strides)) in index.iter_mut().zip(&self.outer).rev() {
+                *index += 1;
+                if *index < *extent {
                     (0..N).for_each(|i| at[i] += strides[i]);
                     break;
                 }
                 (0..N).for_each(|i| at[i] -= strides[i] * (extent - 1));
-                index[axis] = 0;
+                *index = 0;
             }
         }
+    }
+
+    /// Calls `f` with parts of `out`, and what [`Axes::rows`] has to know of each.
+    fn in_parts<R: Send>(&self, threads: usize, out: &mut [R], f: impl Fn(usize, &mut [R]) + Sync) {
+        let unit = if self.outer.is_empty() { 1 } else { self.inner.0 };
+        in_parts(worth(threads, out.len()), out, unit, f);
     }
 }
 
@@ -93,8 +104,16 @@ impl<T: Copy, R, F: Fn(T) -> R> NullaryFnOnce for Map<'_, T, R, F> {
 }
 
 /// `f` of every element, in `out`, which has as many.
-pub(super) fn map<T: Copy, R: Copy, O: DerefMut<Target = [R]>>(x: &[T], f: impl Fn(T) -> R, mut out: O) -> O {
-    Arch::new().dispatch(Map { x, out: &mut out, f });
+pub(super) fn map<T: Copy + Sync, R: Copy + Send, O: DerefMut<Target = [R]>>(
+    threads: usize,
+    x: &[T],
+    f: impl Fn(T) -> R + Sync,
+    mut out: O,
+) -> O {
+    in_parts(worth(threads, x.len()), &mut out, 1, |first, out| {
+        let (x, f) = (&x[first..], &f);
+        Arch::new().dispatch(Map { x, out, f });
+    });
     out
 }
 
@@ -114,13 +133,20 @@ impl<T: Copy, F: Fn(T) -> T> NullaryFnOnce for MapOver<'_, T, F> {
 }
 
 /// Applies `f` to every element in place.
-pub(super) fn map_over<T: Copy, O: DerefMut<Target = [T]>>(f: impl Fn(T) -> T, mut out: O) -> O {
-    Arch::new().dispatch(MapOver { out: &mut out, f });
+pub(super) fn map_over<T: Copy + Send, O: DerefMut<Target = [T]>>(
+    threads: usize,
+    f: impl Fn(T) -> T + Sync,
+    mut out: O,
+) -> O {
+    in_parts(worth(threads, out.len()), &mut out, 1, |_, out| {
+        Arch::new().dispatch(MapOver { out, f: &f });
+    });
     out
 }
 
 struct ZipOver<'a, A, B, F> {
     axes: &'a Axes<1>,
+    first: usize,
     b: &'a [B],
     out: &'a mut [A],
     f: F,
@@ -130,19 +156,15 @@ impl<A: Copy, B: Copy, F: Fn(A, B) -> A> NullaryFnOnce for ZipOver<'_, A, B, F> 
     type Output = ();
     #[inline(always)]
     fn call(self) {
-        let ZipOver { axes, b, out, f } = self;
-        let (n, [sb]) = axes.inner;
-        if n == 0 {
-            return;
-        }
-        let mut rows = out.chunks_exact_mut(n);
-        axes.rows(|[pb]| {
-            let Some(row) = rows.next() else { return };
+        let ZipOver { axes, first, b, out, f } = self;
+        let (_, [sb]) = axes.inner;
+        axes.rows(first, out, |row, [pb]| {
             if sb == 0 {
                 let y = b[pb];
                 row.iter_mut().for_each(|o| *o = f(*o, y));
             } else {
-                row.iter_mut().zip(&b[pb..][..n]).for_each(|(o, &y)| *o = f(*o, y));
+                let b = &b[pb..][..row.len()];
+                row.iter_mut().zip(b).for_each(|(o, &y)| *o = f(*o, y));
             }
         });
     }
@@ -150,26 +172,24 @@ impl<A: Copy, B: Copy, F: Fn(A, B) -> A> NullaryFnOnce for ZipOver<'_, A, B, F> 
 
 /// Applies `f` in place to the elements of `out`, which has this shape, and those of an operand that broadcasts to it;
 /// `None` if it does not.
-pub(super) fn zip_over<A: Copy, B: Copy, O: DerefMut<Target = [A]>>(
+pub(super) fn zip_over<A: Copy + Send, B: Copy + Sync, O: DerefMut<Target = [A]>>(
+    threads: usize,
     shape: &[usize],
     (b, sb): (&[B], &[usize]),
-    f: impl Fn(A, B) -> A,
+    f: impl Fn(A, B) -> A + Sync,
     mut out: O,
 ) -> Option<O> {
     let axes = Axes::new(shape, [sb])?;
-    if !out.is_empty() {
-        Arch::new().dispatch(ZipOver {
-            axes: &axes,
-            b,
-            out: &mut out,
-            f,
-        });
-    }
+    axes.in_parts(threads, &mut out, |first, out| {
+        let (axes, f) = (&axes, &f);
+        Arch::new().dispatch(ZipOver { axes, first, b, out, f });
+    });
     Some(out)
 }
 
 struct Zip<'a, A, B, R, F> {
     axes: &'a Axes<2>,
+    first: usize,
     a: &'a [A],
     b: &'a [B],
     out: &'a mut [R],
@@ -180,14 +200,17 @@ impl<A: Copy, B: Copy, R, F: Fn(A, B) -> R> NullaryFnOnce for Zip<'_, A, B, R, F
     type Output = ();
     #[inline(always)]
     fn call(self) {
-        let Zip { axes, a, b, out, f } = self;
-        let (n, [sa, sb]) = axes.inner;
-        if n == 0 {
-            return;
-        }
-        let mut rows = out.chunks_exact_mut(n);
-        axes.rows(|[pa, pb]| {
-            let Some(row) = rows.next() else { return };
+        let Zip {
+            axes,
+            first,
+            a,
+            b,
+            out,
+            f,
+        } = self;
+        let (_, [sa, sb]) = axes.inner;
+        axes.rows(first, out, |row, [pa, pb]| {
+            let n = row.len();
             match (sa, sb) {
                 (0, 0) => {
                     let (x, y) = (a[pa], b[pb]);
@@ -212,23 +235,26 @@ impl<A: Copy, B: Copy, R, F: Fn(A, B) -> R> NullaryFnOnce for Zip<'_, A, B, R, F
 
 /// `f` of the pairs of elements after broadcasting to `shape`, in `out`, which has as many elements; `None` if the shapes
 /// do not broadcast to it.
-pub(super) fn zip<A: Copy, B: Copy, R: Copy, O: DerefMut<Target = [R]>>(
+pub(super) fn zip<A: Copy + Sync, B: Copy + Sync, R: Copy + Send, O: DerefMut<Target = [R]>>(
+    threads: usize,
     shape: &[usize],
     (a, sa): (&[A], &[usize]),
     (b, sb): (&[B], &[usize]),
-    f: impl Fn(A, B) -> R,
+    f: impl Fn(A, B) -> R + Sync,
     mut out: O,
 ) -> Option<O> {
     let axes = Axes::new(shape, [sa, sb])?;
-    if !out.is_empty() {
+    axes.in_parts(threads, &mut out, |first, out| {
+        let (axes, f) = (&axes, &f);
         Arch::new().dispatch(Zip {
-            axes: &axes,
+            axes,
+            first,
             a,
             b,
-            out: &mut out,
+            out,
             f,
         });
-    }
+    });
     Some(out)
 }
 
@@ -242,15 +268,11 @@ pub(super) fn combine<A: Copy, B: Copy, R: Copy, O: DerefMut<Target = [R]>>(
     mut out: O,
 ) -> Option<O> {
     let axes = Axes::new(shape, [sa, sb])?;
-    let (n, [ta, tb]) = axes.inner;
-    if !out.is_empty() {
-        let mut rows = out.chunks_exact_mut(n);
-        axes.rows(|[pa, pb]| {
-            let row = rows.next().into_iter().flatten();
-            row.enumerate()
-                .for_each(|(i, o)| *o = f(a[pa + i * ta], b[pb + i * tb]));
-        });
-    }
+    let (_, [ta, tb]) = axes.inner;
+    axes.rows(0, &mut out, |row, [pa, pb]| {
+        let row = row.iter_mut().enumerate();
+        row.for_each(|(i, o)| *o = f(a[pa + i * ta], b[pb + i * tb]));
+    });
     Some(out)
 }
 
@@ -262,40 +284,37 @@ pub(super) fn combine_over<A: Copy, B: Copy, O: DerefMut<Target = [A]>>(
     mut out: O,
 ) -> Option<O> {
     let axes = Axes::new(shape, [sb])?;
-    let (n, [tb]) = axes.inner;
-    if !out.is_empty() {
-        let mut rows = out.chunks_exact_mut(n);
-        axes.rows(|[pb]| {
-            let row = rows.next().into_iter().flatten();
-            row.enumerate().for_each(|(i, o)| *o = f(*o, b[pb + i * tb]));
-        });
-    }
+    let (_, [tb]) = axes.inner;
+    axes.rows(0, &mut out, |row, [pb]| {
+        let row = row.iter_mut().enumerate();
+        row.for_each(|(i, o)| *o = f(*o, b[pb + i * tb]));
+    });
     Some(out)
 }
 
-/// The elements of `a` where `condition` holds, else those of `b`, after broadcasting to `out`; `result` is empty.
-pub(super) fn select<'a, T: Element>(
-    out: &[usize],
+/// The elements of `a` where `condition` holds, else those of `b`, after broadcasting to `shape`, in `out`, which has as
+/// many elements.
+pub(super) fn select<T: Copy + Send + Sync, O: DerefMut<Target = [T]>>(
+    threads: usize,
+    shape: &[usize],
     (condition, sc): (&[bool], &[usize]),
     (a, sa): (&[T], &[usize]),
     (b, sb): (&[T], &[usize]),
-    mut result: Room<'a, T>,
-) -> Option<Room<'a, T>> {
-    let axes = Axes::new(out, [sc, sa, sb])?;
-    let size: usize = out.iter().product();
-    if size > 0 {
-        let (n, [tc, ta, tb]) = axes.inner;
-        axes.rows(|[pc, pa, pb]| {
-            result.extend((0..n).map(|i| {
-                if condition[pc + i * tc] {
-                    a[pa + i * ta].clone()
-                } else {
-                    b[pb + i * tb].clone()
-                }
-            }));
+    mut out: O,
+) -> Option<O> {
+    let axes = Axes::new(shape, [sc, sa, sb])?;
+    let (_, [tc, ta, tb]) = axes.inner;
+    axes.in_parts(threads, &mut out, |first, out| {
+        axes.rows(first, out, |row, [pc, pa, pb]| {
+            for (i, o) in row.iter_mut().enumerate() {
+                *o = match condition[pc + i * tc] {
+                    true => a[pa + i * ta],
+                    false => b[pb + i * tb],
+                };
+            }
         });
-    }
-    Some(result)
+    });
+    Some(out)
 }
 
 #[cfg(test)]
@@ -316,6 +335,7 @@ mod tests {
     #[test]
     fn rows_come_in_order() {
         let out = zip(
+            1,
             &[2, 2, 3],
             (&[10, 20], &[2, 1, 1]),
             (&[0, 1, 2, 3, 4, 5], &[2, 3]),
@@ -324,6 +344,7 @@ mod tests {
         );
         assert_eq!(out.unwrap(), [10, 11, 12, 13, 14, 15, 20, 21, 22, 23, 24, 25]);
         let none = zip(
+            1,
             &[0, 3],
             (&[0i32; 0], &[0, 3]),
             (&[1i32], &[1]),

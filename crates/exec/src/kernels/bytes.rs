@@ -10,11 +10,12 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use pulp::{Arch, NullaryFnOnce};
+use rayon::prelude::*;
 
 use super::dot::{ByteTile, Dot, MOST_COLUMNS, MOST_ROWS, QUAD};
 
 /// Fewer multiplications than this are not worth a second thread.
-const PARALLEL: usize = 1 << 22;
+const PARALLEL: usize = if cfg!(test) { 1 << 8 } else { 1 << 22 };
 
 /// Bytes, signed or not.
 #[derive(Debug, Clone)]
@@ -297,7 +298,7 @@ pub(super) trait Sink: Sync {
     /// Takes a tile, to which zero points are still to be applied; the first row of the left matrix is row `above`.
     ///
     /// # Safety
-    /// It is of a matrix that fits, and no other thread has these columns.
+    /// It is of a matrix that fits, and no other thread has these rows of these columns.
     unsafe fn take(&self, above: usize, tile: &Tile<'_>, zeros: &Zeros<'_>);
 }
 
@@ -317,36 +318,41 @@ pub(super) fn product<R: UnsignedColumns, S: Sink>(
         return;
     }
     assert!(sink.fits(above + left.rows, columns), "the result has another size");
-    let width = left.dot.columns;
-    let most = columns.div_ceil(width);
+    let (width, panels) = (left.dot.columns, left.panels());
     let work = left.rows.saturating_mul(columns).saturating_mul(left.quads * QUAD);
-    let threads = threads.min(most).min(work / PARALLEL).max(1);
-    let run = |range: Range<usize>| {
-        for column in range.clone().step_by(width) {
-            let count = width.min(range.end - column);
-            // SAFETY: the ranges of threads are disjoint.
-            unsafe { one_panel(left, right, (column, count), zeros, (sink, above)) };
+    let threads = threads.min(work / PARALLEL).max(1);
+    // Each thread has some rows of all columns, or all rows of some columns, whichever are fewer elements.
+    let by_column = (columns.div_ceil(width).div_ceil(threads) * width).min(columns);
+    let by_panel = panels.div_ceil(threads);
+    let (by_panel, by_column) = match by_panel * columns < panels * by_column {
+        true => (by_panel, columns),
+        false => (panels, by_column),
+    };
+    let across = columns.div_ceil(by_column);
+    let run = |i: usize| {
+        let (panel, first) = (i / across * by_panel, i % across * by_column);
+        let panels = panel..panels.min(panel + by_panel);
+        let end = columns.min(first + by_column);
+        for column in (first..end).step_by(width) {
+            let count = width.min(end - column);
+            // SAFETY: the parts of threads are disjoint.
+            unsafe { one_panel(left, right, panels.clone(), (column, count), zeros, (sink, above)) };
         }
     };
-    if threads == 1 {
-        return run(0..columns);
+    match panels.div_ceil(by_panel) * across {
+        1 => run(0),
+        parts => (0..parts).into_par_iter().for_each(run),
     }
-    let share = most.div_ceil(threads) * width;
-    rayon::scope(|scope| {
-        let run = &run;
-        for first in (0..columns).step_by(share) {
-            scope.spawn(move |_| run(first..columns.min(first + share)));
-        }
-    });
 }
 
-/// Computes all rows of `count` columns.
+/// Computes the rows of some panels of the left matrix, of `count` columns.
 ///
 /// # Safety
-/// The product fits `sink`, and no other thread has these columns.
+/// The product fits `sink`, and no other thread has these rows of these columns.
 unsafe fn one_panel<R: UnsignedColumns, S: Sink>(
     left: &SignedRows,
     right: &R,
+    panels: Range<usize>,
     (column, count): (usize, usize),
     zeros: &Zeros<'_>,
     (sink, above): (&S, usize),
@@ -363,7 +369,7 @@ unsafe fn one_panel<R: UnsignedColumns, S: Sink>(
         None => assert!(elements.len() >= quads * size, "a panel is too short"),
     }
     let mut sums = [0i32; MOST_ROWS * MOST_COLUMNS];
-    for panel in 0..left.panels() {
+    for panel in panels {
         let rows = left.panel(panel);
         let tile = ByteTile {
             rows: rows.len(),

@@ -63,6 +63,27 @@ impl Default for Context<'_> {
     }
 }
 
+/// Memory for what kernels compute on the way to a result.
+#[derive(Clone, Copy)]
+pub(super) struct Scratch<'a>(Option<&'a Buffers>);
+
+impl Scratch<'_> {
+    /// Room for `n` elements, which have arbitrary values.
+    pub(super) fn room<T: Element>(self, n: usize) -> Vec<T> {
+        match self.0 {
+            Some(buffers) => buffers.take(n),
+            None => vec![T::default(); n],
+        }
+    }
+
+    /// Gives back room that is not part of a result.
+    pub(super) fn give<T: Element>(self, room: Vec<T>) {
+        if let Some(buffers) = self.0 {
+            buffers.give(room);
+        }
+    }
+}
+
 impl<'a> Call<'a> {
     /// A call with the type of its result and complete attributes.
     ///
@@ -152,10 +173,7 @@ impl<'a> Call<'a> {
 
     /// Room for `n` elements, which have arbitrary values.
     pub fn room<T: Element>(&self, n: usize) -> Vec<T> {
-        match self.context.buffers {
-            Some(buffers) => buffers.take(n),
-            None => vec![T::default(); n],
-        }
+        self.scratch().room(n)
     }
 
     /// Room for `n` elements, with none in it.
@@ -177,9 +195,12 @@ impl<'a> Call<'a> {
 
     /// Gives back room that is not part of a result.
     pub fn give<T: Element>(&self, room: Vec<T>) {
-        if let Some(buffers) = self.context.buffers {
-            buffers.give(room);
-        }
+        self.scratch().give(room);
+    }
+
+    /// The memory that the rooms of the call come from, for its threads.
+    pub(super) fn scratch(&self) -> Scratch<'a> {
+        Scratch(self.context.buffers)
     }
 
     /// True if operand `i` is the same in every run.

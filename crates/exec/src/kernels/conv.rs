@@ -209,7 +209,8 @@ impl Direct<'_> {
             _ => call.room(rows * together * size_out),
         };
         for (i, g) in (0..n).step_by(together).flat_map(|i| (0..groups).map(move |g| (i, g))) {
-            image.set(x.get(i * between + g * depth * size_in..).unwrap_or_default(), between);
+            let images = x.get(i * between + g * depth * size_in..).unwrap_or_default();
+            image.set(images, between, call.threads);
             let start = self
                 .bias
                 .map_or(Start::Zero, |bias| Start::Rows(&bias[g * rows..][..rows]));

@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use pulp::{Arch, NullaryFnOnce};
+use rayon::prelude::*;
+use smallvec::SmallVec;
 
 use super::call::{done, or_decline};
 use super::geometry::copy_short;
@@ -10,6 +12,7 @@ use super::image::Image;
 use super::micro::Micro;
 use super::panels::Left;
 use super::product::{Finish, Start, product};
+use super::threads::worth;
 use super::window::Window;
 use super::{Call, Done, Kernel};
 
@@ -66,18 +69,27 @@ fn conv_transpose(call: &Call<'_>) -> Done {
         pad: [0; 3],
         pad_end: [0; 3],
     };
-    let mut image = Image::new(&whole, (1, depth), 0, None, |n| call.room(n));
     let most = weights.iter().map(|(part, _)| part.len()).max().unwrap_or(0);
-    let mut columns: Vec<f32> = call.room(most * size * size_in);
-    let mut rows_of = Phases::new(&window, |n| call.room(n));
-    for i in 0..n {
-        for (part, left) in weights.iter() {
+    let scratch = call.scratch();
+    // The filters of a part of the weights in one image after the other.
+    let run = |work: &mut [Work<'_>], threads: usize| {
+        let mut image = Image::new(&whole, (1, depth), 0, None, |n| scratch.room(n));
+        let mut columns: Vec<f32> = scratch.room(most * size * size_in);
+        let mut rows_of = Phases::new(&window, |n| scratch.room(n));
+        for Work {
+            image: i,
+            part,
+            left,
+            out,
+        } in work
+        {
             let group = part.start / rows;
-            image.set(&x[(i * channels + group * depth) * size_in..][..depth * size_in], 0);
+            let channels = &x[(*i * channels + group * depth) * size_in..][..depth * size_in];
+            image.set(channels, 0, 1);
             let columns = &mut columns[..part.len() * size * size_in];
-            product(left, &image, size_in, columns, Finish::from(Start::Zero), call.threads);
-            for (filter, columns) in part.clone().zip(columns.chunks_exact(size * size_in)) {
-                let out = &mut out[(i * filters + filter) * size_out..][..size_out];
+            product(left, &image, size_in, columns, Finish::from(Start::Zero), threads);
+            let filters = part.clone().zip(columns.chunks_exact(size * size_in));
+            for ((filter, columns), out) in filters.zip(out.chunks_exact_mut(size_out)) {
                 rows_of.start = bias.as_ref().map_or(0.0, |bias| bias[filter]);
                 Arch::new().dispatch(Rows {
                     phases: &mut rows_of,
@@ -86,11 +98,32 @@ fn conv_transpose(call: &Call<'_>) -> Done {
                 });
             }
         }
+        scratch.give(columns);
+        scratch.give(rows_of.elements);
+        scratch.give(image.into_room());
+    };
+    let mut rest = &mut *out;
+    let mut work: SmallVec<[Work<'_>; 8]> = SmallVec::new();
+    for (image, (part, left)) in (0..n).flat_map(|i| weights.iter().map(move |weights| (i, weights))) {
+        let (out, after) = rest.split_at_mut(part.len() * size_out);
+        work.push(Work { image, part, left, out });
+        rest = after;
     }
-    call.give(columns);
-    call.give(rows_of.elements);
-    call.give(image.into_room());
+    let threads = worth(call.threads, n * filters * size_out);
+    match work.len().div_ceil(threads) {
+        share if threads > 1 && work.len() >= threads => work.par_chunks_mut(share).for_each(|work| run(work, 1)),
+        _ => run(&mut work, call.threads),
+    }
+    drop(work);
     done(&shape, out)
+}
+
+/// What a thread computes at a time: the results of a part of the filters in one image.
+struct Work<'a> {
+    image: usize,
+    part: &'a Range<usize>,
+    left: &'a Left,
+    out: &'a mut [f32],
 }
 
 /// The left matrix for each part of the filters: a row for each element of each window, and a column for each channel.

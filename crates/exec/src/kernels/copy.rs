@@ -10,10 +10,12 @@
 use std::any::TypeId;
 
 use half::{bf16, f16};
+use rayon::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
 use super::pages::room_from;
 use super::room::Room;
+use super::threads::worth;
 use super::tile::{Word, fence};
 use tautomer_tensor::Element;
 use tautomer_tensor::strided::{Layout, View};
@@ -25,7 +27,7 @@ pub(super) fn gather<T: Clone + 'static>(view: &View<'_, T>) -> Vec<T> {
     let n = view.layout().len();
     let mut out = room_from(n, 32 << 20);
     // SAFETY: the vector is empty and has room for so many elements.
-    match unsafe { write(view, out.as_mut_ptr()) } {
+    match unsafe { write(1, view, out.as_mut_ptr()) } {
         // SAFETY: all of them have been written.
         true => unsafe { out.set_len(n) },
         false => out = view.to_vec(),
@@ -34,11 +36,11 @@ pub(super) fn gather<T: Clone + 'static>(view: &View<'_, T>) -> Vec<T> {
 }
 
 /// The elements of a view in row-major order, in the memory of `out`.
-pub(super) fn gather_in<'a, T: Element>(view: &View<'_, T>, mut out: Room<'a, T>) -> Room<'a, T> {
+pub(super) fn gather_in<'a, T: Element>(threads: usize, view: &View<'_, T>, mut out: Room<'a, T>) -> Room<'a, T> {
     let n = view.layout().len();
     let start = out.spare(n);
     // SAFETY: `spare` has made room for so many elements.
-    match unsafe { write(view, start) } {
+    match unsafe { write(threads, view, start) } {
         // SAFETY: all of them have been written.
         true => unsafe { out.set_len(n) },
         false => out = Room::from(view.to_vec()),
@@ -50,14 +52,14 @@ pub(super) fn gather_in<'a, T: Element>(view: &View<'_, T>, mut out: Room<'a, T>
 ///
 /// # Safety
 /// There is room for all of them.
-unsafe fn write<T: Clone + 'static>(view: &View<'_, T>, out: *mut T) -> bool {
+unsafe fn write<T: Clone + 'static>(threads: usize, view: &View<'_, T>, out: *mut T) -> bool {
     // SAFETY: upheld by the caller.
     unsafe {
         match word::<T>() {
-            Some(1) => words::<T, u8>(view, out),
-            Some(2) => words::<T, u16>(view, out),
-            Some(4) => words::<T, u32>(view, out),
-            Some(8) => words::<T, u64>(view, out),
+            Some(1) => words::<T, u8>(threads, view, out),
+            Some(2) => words::<T, u16>(threads, view, out),
+            Some(4) => words::<T, u32>(threads, view, out),
+            Some(8) => words::<T, u64>(threads, view, out),
             _ => return false,
         }
     }
@@ -93,7 +95,7 @@ pub(super) struct Axis {
 ///
 /// # Safety
 /// There is room for them.
-unsafe fn words<T: 'static, W: Word>(view: &View<'_, T>, out: *mut T) {
+unsafe fn words<T: 'static, W: Word>(threads: usize, view: &View<'_, T>, out: *mut T) {
     let layout = view.layout().coalesced();
     if layout.is_empty() {
         return;
@@ -103,15 +105,25 @@ unsafe fn words<T: 'static, W: Word>(view: &View<'_, T>, out: *mut T) {
     // caller has room for one word for each location, and `fill` writes each once.
     unsafe {
         let source = view.elements().as_ptr().cast::<W>().add(layout.start());
-        fill(source, out.cast::<W>(), &layout);
+        divide(threads, source, out.cast::<W>(), &layout);
     }
 }
 
-/// Writes the words of a merged, non-empty layout in order; `source` points at the first.
+/// The two sides of a copy, for threads that write disjoint parts of the result.
+struct Sides<W> {
+    source: *const W,
+    out: *mut W,
+}
+
+// SAFETY: threads read one side, and write disjoint parts of the other.
+unsafe impl<W> Sync for Sides<W> {}
+
+/// Writes the words of a merged, non-empty layout in order; `source` points at the first. Each thread has some positions
+/// along the first axis.
 ///
 /// # Safety
 /// Every location of the layout can be read, and the result has room for as many words as there are locations.
-unsafe fn fill<W: Word>(source: *const W, out: *mut W, layout: &Layout) {
+unsafe fn divide<W: Word>(threads: usize, source: *const W, out: *mut W, layout: &Layout) {
     let mut to = 1;
     let mut axes: SmallVec<[Axis; 6]> = SmallVec::new();
     for (&n, &from) in layout.shape().iter().zip(layout.strides()).rev() {
@@ -119,6 +131,29 @@ unsafe fn fill<W: Word>(source: *const W, out: *mut W, layout: &Layout) {
         to *= n as isize;
     }
     axes.reverse();
+    let first = axes.first().copied().unwrap_or(Axis { n: 1, from: 0, to: 0 });
+    let share = first.n.div_ceil(worth(threads, layout.len()));
+    if share >= first.n {
+        // SAFETY: upheld by the caller.
+        return unsafe { fill(source, out, &axes) };
+    }
+    let sides = Sides { source, out };
+    (0..first.n.div_ceil(share)).into_par_iter().for_each(|i| {
+        let (sides, mut axes, start) = (&sides, axes.clone(), i * share);
+        axes[0].n = share.min(first.n - start);
+        // SAFETY: by the caller; these positions along the first axis are those of no other thread.
+        unsafe {
+            let source = sides.source.offset(start as isize * first.from);
+            fill(source, sides.out.offset(start as isize * first.to), &axes);
+        }
+    });
+}
+
+/// Writes the words at the positions along axes in order; `source` points at the first.
+///
+/// # Safety
+/// As for [`divide`].
+unsafe fn fill<W: Word>(source: *const W, out: *mut W, axes: &[Axis]) {
     let Some((&last, outer)) = axes.split_last() else {
         // SAFETY: a layout without axes has one location.
         unsafe { out.write(*source) };
@@ -128,7 +163,7 @@ unsafe fn fill<W: Word>(source: *const W, out: *mut W, layout: &Layout) {
     let closest = outer.iter().filter(near).min_by_key(|axis| axis.from.unsigned_abs());
     if let Some(closest) = closest {
         // SAFETY: upheld by the caller.
-        return unsafe { tiled(source, out, &axes, closest.to) };
+        return unsafe { tiled(source, out, axes, closest.to) };
     }
     let (middle, outer) = match outer.split_last() {
         Some((middle, outer)) => (*middle, outer),

@@ -38,13 +38,14 @@ pub(super) fn smaller(a: f32, b: f32) -> f32 {
     if a < b || a.is_nan() { a } else { b }
 }
 
-fn binary(call: &Call<'_>, f: impl Fn(f32, f32) -> f32) -> Done {
+fn binary(call: &Call<'_>, f: impl Fn(f32, f32) -> f32 + Sync) -> Done {
     let shape = or_decline!(call.out_shape());
     if let Some(done) = over(call, &shape, &f)? {
         return self::done(&shape, done);
     }
     let (a, b) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
     let out = or_decline!(zip(
+        call.threads,
         &shape,
         (&a, call.shape(0)),
         (&b, call.shape(1)),
@@ -55,7 +56,11 @@ fn binary(call: &Call<'_>, f: impl Fn(f32, f32) -> f32) -> Done {
 }
 
 /// Applies `f` to the first two operands, writing over one of them.
-fn over<'a>(call: &Call<'a>, shape: &[usize], f: impl Fn(f32, f32) -> f32) -> Result<Option<Room<'a, f32>>, OpError> {
+fn over<'a>(
+    call: &Call<'a>,
+    shape: &[usize],
+    f: impl Fn(f32, f32) -> f32 + Sync,
+) -> Result<Option<Room<'a, f32>>, OpError> {
     for (own, other) in [(0, 1), (1, 0)] {
         if call.shape(own) == shape
             && call.dtype(other) == Some(DType::F32)
@@ -64,8 +69,8 @@ fn over<'a>(call: &Call<'a>, shape: &[usize], f: impl Fn(f32, f32) -> f32) -> Re
             let y = or_decline!(call.f32s(other));
             let y = (&y[..], call.shape(other));
             return Ok(match own {
-                0 => zip_over(shape, y, f, out),
-                _ => zip_over(shape, y, |b, a| f(a, b), out),
+                0 => zip_over(call.threads, shape, y, f, out),
+                _ => zip_over(call.threads, shape, y, |b, a| f(a, b), out),
             });
         }
     }
@@ -77,10 +82,11 @@ fn room<'a, T: Element>(call: &Call<'a>, shape: &[usize]) -> Room<'a, T> {
     call.result_room(shape.iter().product())
 }
 
-fn compare(call: &Call<'_>, f: impl Fn(f32, f32) -> bool) -> Done {
+fn compare(call: &Call<'_>, f: impl Fn(f32, f32) -> bool + Sync) -> Done {
     let (a, b) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
     let shape = or_decline!(call.out_shape());
     let out = or_decline!(zip(
+        call.threads,
         &shape,
         (&a, call.shape(0)),
         (&b, call.shape(1)),
@@ -91,27 +97,27 @@ fn compare(call: &Call<'_>, f: impl Fn(f32, f32) -> bool) -> Done {
 }
 
 /// `finish(operand 0 f operand 1 f …, number of operands)`
-fn many(call: &Call<'_>, f: impl Fn(f32, f32) -> f32 + Copy, finish: impl Fn(f32, f32) -> f32) -> Done {
+fn many(call: &Call<'_>, f: impl Fn(f32, f32) -> f32 + Copy + Sync, finish: impl Fn(f32, f32) -> f32 + Sync) -> Done {
     let shape = or_decline!(call.out_shape());
     let count = call.operands.len();
     let n = count as f32;
     if count == 1 {
         let first = or_decline!(call.f32s(0));
-        return done(&shape, map(&first, |x| finish(x, n), room(call, &shape)));
+        return done(&shape, map(call.threads, &first, |x| finish(x, n), room(call, &shape)));
     }
     let mut acc = match over(call, &shape, f)? {
         Some(acc) => acc,
         None => {
             let (first, second) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
             let (first, second) = ((&first[..], call.shape(0)), (&second[..], call.shape(1)));
-            or_decline!(zip(&shape, first, second, f, room(call, &shape)))
+            or_decline!(zip(call.threads, &shape, first, second, f, room(call, &shape)))
         }
     };
     for i in 2..count {
         let next = or_decline!(call.f32s(i));
-        acc = or_decline!(zip_over(&shape, (&next, call.shape(i)), f, acc));
+        acc = or_decline!(zip_over(call.threads, &shape, (&next, call.shape(i)), f, acc));
     }
-    done(&shape, map_over(|x| finish(x, n), acc))
+    done(&shape, map_over(call.threads, |x| finish(x, n), acc))
 }
 
 /// Powers; frequent exponents avoid the general function.
@@ -140,11 +146,12 @@ fn choose(call: &Call<'_>) -> Done {
         let shape = or_decline!(call.out_shape());
         let (a, b) = (or_decline!(call.slice::<T>(1)), or_decline!(call.slice::<T>(2)));
         let out = or_decline!(select(
+            call.threads,
             &shape,
             (&condition, call.shape(0)),
             (&a, call.shape(1)),
             (&b, call.shape(2)),
-            call.result_empty(shape.iter().product())
+            call.result_room(shape.iter().product())
         ));
         done(&shape, out)
     }

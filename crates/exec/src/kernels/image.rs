@@ -8,6 +8,7 @@ use super::geometry::Geometry;
 use super::micro::fetch;
 use super::pairs;
 use super::product::{Placed, Places, Right};
+use super::threads::{in_parts, worth};
 use super::window::Window;
 
 /// The right matrix of a convolution: a row for each element of the window in each channel, a column for each window of
@@ -112,7 +113,7 @@ impl<'a> Image<'a> {
     }
 
     /// Takes other images, whose first channels are `between` elements apart.
-    pub(super) fn set(&mut self, images: &'a [f32], between: usize) {
+    pub(super) fn set(&mut self, images: &'a [f32], between: usize, threads: usize) {
         match &self.geometry {
             None => self.elements = images.into(),
             Some(geometry) => {
@@ -129,9 +130,12 @@ impl<'a> Image<'a> {
                         }
                         continue;
                     }
-                    for (channel, out) in image.chunks_exact(from).zip(out.chunks_exact_mut(to)) {
-                        geometry.write(channel, out);
-                    }
+                    in_parts(worth(threads, image.len()), out, to, |first, out| {
+                        let image = image.get(first * from..).unwrap_or_default().chunks_exact(from);
+                        image
+                            .zip(out.chunks_exact_mut(to))
+                            .for_each(|(channel, out)| geometry.write(channel, out));
+                    });
                 }
             }
         }

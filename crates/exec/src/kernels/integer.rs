@@ -168,7 +168,7 @@ impl<T: Rounded> Sink for Rescaled<'_, T> {
         self.rescale.tile(0, tile, zeros, &mut finished);
         for (i, row) in finished.chunks_exact(MOST_COLUMNS).take(tile.rows).enumerate() {
             let place = (above + tile.row + i) * self.columns + tile.first;
-            // SAFETY: no other thread has these columns.
+            // SAFETY: no other thread has these rows of these columns.
             let out = unsafe { self.out.part(place, tile.count) };
             out.copy_from_slice(&row[..tile.count]);
         }

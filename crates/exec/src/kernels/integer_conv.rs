@@ -63,7 +63,7 @@ impl<T: Copy + Default + Send, F: Fn(usize, &Tile<'_>, &Zeros<'_>, &mut [T]) + S
         self.plan.runs(tile.first, tile.count, |at, place, count| {
             for (i, row) in finished.chunks_exact(MOST_COLUMNS).take(tile.rows).enumerate() {
                 let place = (above + tile.row + i) * size + place;
-                // SAFETY: other threads have other positions of the padded image, and so other elements.
+                // SAFETY: other threads have other filters or positions of the padded image, and so other elements.
                 let out = unsafe { self.out.part(place, count) };
                 copy_short(&row[at..at + count], out);
             }

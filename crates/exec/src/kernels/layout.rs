@@ -88,9 +88,9 @@ fn low_bits(x: f32) -> u8 {
 
 /// Conversions that are exact, round to nearest, or take integers of 8 bits.
 fn cast(call: &Call<'_>) -> Done {
-    fn each<A: Element + Copy, B: Element + Copy>(call: &Call<'_>, f: impl Fn(A) -> B) -> Done {
+    fn each<A: Element + Copy, B: Element + Copy>(call: &Call<'_>, f: impl Fn(A) -> B + Sync) -> Done {
         let from = or_decline!(call.slice::<A>(0));
-        done(call.shape(0), map(&from, f, call.result_room(from.len())))
+        done(call.shape(0), map(call.threads, &from, f, call.result_room(from.len())))
     }
     let to = or_decline!(call.result_type()).dtype;
     match (or_decline!(call.dtype(0)), to) {

@@ -6,7 +6,8 @@ use super::finish::After;
 use super::gemm::{Dst, Layout, gemm};
 use super::micro::Micro;
 use super::panels::{Left, Panels};
-use super::product::{Finish, Right, Start, product as packed_product};
+use super::product::{Finish, PARALLEL, Right, Start, product as packed_product};
+use super::threads::in_parts;
 use super::{Call, Done, Extents, Kernel, pairs};
 use crate::Precision;
 
@@ -237,30 +238,24 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
         true => Layout::rows(start, k).transposed(),
         false => Layout::rows(start, n),
     };
-    let mut one = |rows: usize, at: usize, at_a: usize, at_b: usize| {
-        let (cl, al) = (Layout::rows(at, n), Layout::rows(at_a, k));
-        gemm(
-            (rows, n, k),
-            &mut out,
-            cl,
-            dst,
-            &a,
-            al,
-            &b,
-            right(at_b),
-            1.0,
-            call.threads,
-        );
+    let one = |rows: usize, out: &mut [f32], at_a: usize, at_b: usize, threads: usize| {
+        let (cl, al) = (Layout::rows(0, n), Layout::rows(at_a, k));
+        gemm((rows, n, k), out, cl, dst, &a, al, &b, right(at_b), 1.0, threads);
     };
     if is_one_product {
-        one(count * m, 0, 0, 0);
-    } else {
-        let starts = batch_starts(&sizes.batch, sizes.batch_a, m * k)
-            .into_iter()
-            .zip(batch_starts(&sizes.batch, sizes.batch_b, k * n));
-        for (i, (at_a, at_b)) in starts.enumerate() {
-            one(m, i * size, at_a, at_b);
-        }
+        one(count * m, &mut out, 0, 0, call.threads);
+    } else if size > 0 {
+        let starts_a = batch_starts(&sizes.batch, sizes.batch_a, m * k);
+        let starts_b = batch_starts(&sizes.batch, sizes.batch_b, k * n);
+        // Several matrices are divided among threads, and otherwise each of them is.
+        let worth = call.threads.min(out.len().saturating_mul(k) / PARALLEL).max(1);
+        let (across, within) = if count < worth { (1, call.threads) } else { (worth, 1) };
+        in_parts(across, &mut out, size, |first, out| {
+            let starts = starts_a.iter().zip(&starts_b).skip(first);
+            for ((&at_a, &at_b), out) in starts.zip(out.chunks_exact_mut(size)) {
+                one(m, out, at_a, at_b, within);
+            }
+        });
     }
     after.finished().apply_all(&mut out, call.threads);
     done(&shape, out)

@@ -60,6 +60,7 @@ mod room;
 mod row;
 mod rows;
 mod sort;
+mod threads;
 mod tile;
 mod typed;
 mod unary;
@@ -84,7 +85,8 @@ pub use call::{Call, Context};
 pub use kept::Kept;
 pub use operand::{Extents, Operand, Place, is_plain, zeros};
 pub use room::Room;
-pub(crate) use rows::{Each, Rows};
+pub(crate) use rows::{Each, Part, Rows};
+pub(crate) use threads::worth;
 
 use crate::Precision;
 use micro::Micro;

@@ -113,12 +113,12 @@ fn one<T: Element>(call: &Call<'_>, k: usize, moves: &Moves) -> Result<Option<Va
                 let linear = or_decline!(map.linear(array.ndim()));
                 let layout = through(view.layout(), &linear, shape, view.elements().len());
                 let view = or_decline!(View::new(view.elements(), or_decline!(layout)).ok());
-                return single(gather_in(&view, call.result_room_of(k, n)));
+                return single(gather_in(call.threads, &view, call.result_room_of(k, n)));
             }
         }
         let whole = or_decline!(call.slice::<T>(0));
         let view = or_decline!(View::new(&whole, layout.clone()).ok());
-        return single(gather_in(&view, call.result_room_of(k, n)));
+        return single(gather_in(call.threads, &view, call.result_room_of(k, n)));
     }
     let reads_others = map.pieces.iter().any(|piece| match &piece.source {
         Source::Element(operand, _) => *operand != 0,

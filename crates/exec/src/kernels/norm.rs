@@ -5,6 +5,7 @@ use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 use super::call::{done, or_decline};
 use super::elementwise::larger;
 use super::reduce::row_sum;
+use super::threads::{in_parts, worth};
 use super::{Call, Done, Kernel, math};
 
 /// The kernels of this family.
@@ -163,20 +164,27 @@ fn softmax<const IN_LOG: bool>(call: &Call<'_>) -> Done {
     }
     let n = shape[axis];
     let inner: usize = shape[axis + 1..].iter().product();
+    let threads = worth(call.threads, x.len());
     if inner == 1 {
-        let mut exponentials = call.room(if IN_LOG { together(n) } else { 0 });
-        Arch::new().dispatch(Rows::<IN_LOG> {
-            x: &x,
-            out: &mut out,
-            n,
-            exponentials: &mut exponentials,
+        let scratch = call.scratch();
+        in_parts(threads, &mut out, n, |first, out| {
+            let mut exponentials = scratch.room(if IN_LOG { together(n) } else { 0 });
+            Arch::new().dispatch(Rows::<IN_LOG> {
+                x: &x[first * n..][..out.len()],
+                out,
+                n,
+                exponentials: &mut exponentials,
+            });
+            scratch.give(exponentials);
         });
-        call.give(exponentials);
         return done(shape, out);
     }
-    for (x, out) in x.chunks_exact(n * inner).zip(out.chunks_exact_mut(n * inner)) {
-        Arch::new().dispatch(Columns::<IN_LOG> { x, out, n });
-    }
+    let block = n * inner;
+    in_parts(threads, &mut out, block, |first, out| {
+        for (x, out) in x[first * block..].chunks_exact(block).zip(out.chunks_exact_mut(block)) {
+            Arch::new().dispatch(Columns::<IN_LOG> { x, out, n });
+        }
+    });
     done(shape, out)
 }
 
@@ -202,16 +210,19 @@ fn batch_normalization(call: &Call<'_>) -> Done {
             .zip(&*variance)
             .map(|(s, v)| s / (v + epsilon).sqrt())
             .collect();
-        for (i, (to, from)) in out.chunks_exact_mut(inner).zip(x.chunks_exact(inner)).enumerate() {
-            let c = i % channels;
-            Arch::new().dispatch(Affine {
-                from,
-                to,
-                shift: mean[c],
-                scale: factors[c],
-                bias: bias[c],
-            });
-        }
+        in_parts(worth(call.threads, x.len()), &mut out, inner, |first, out| {
+            let images = out.chunks_exact_mut(inner).zip(x[first * inner..].chunks_exact(inner));
+            for (i, (to, from)) in images.enumerate() {
+                let c = (first + i) % channels;
+                Arch::new().dispatch(Affine {
+                    from,
+                    to,
+                    shift: mean[c],
+                    scale: factors[c],
+                    bias: bias[c],
+                });
+            }
+        });
     }
     done(shape, out)
 }
@@ -259,15 +270,18 @@ fn layer_normalization(call: &Call<'_>) -> Done {
     let epsilon = call.float("epsilon").unwrap_or(1e-5) as f32;
     let mut out = call.result_room(x.len());
     if !out.is_empty() {
-        for (to, from) in out.chunks_exact_mut(scale.len()).zip(x.chunks_exact(scale.len())) {
-            Arch::new().dispatch(LayerRow {
-                from,
-                to,
-                scale: &scale,
-                bias: bias.as_deref(),
-                epsilon,
-            });
-        }
+        let n = scale.len();
+        in_parts(worth(call.threads, x.len()), &mut out, n, |first, out| {
+            for (to, from) in out.chunks_exact_mut(n).zip(x[first * n..].chunks_exact(n)) {
+                Arch::new().dispatch(LayerRow {
+                    from,
+                    to,
+                    scale: &scale,
+                    bias: bias.as_deref(),
+                    epsilon,
+                });
+            }
+        });
     }
     done(shape, out)
 }

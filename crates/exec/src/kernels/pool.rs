@@ -5,12 +5,13 @@ use std::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
 use smallvec::SmallVec;
 
-use super::call::{done, or_decline};
+use super::call::{Scratch, done, or_decline};
 use super::geometry::copy_short;
 use super::lanes::halve;
 #[cfg(target_arch = "x86_64")]
 use super::pool_rows::{self, Along, Lines};
 use super::reduce::{max_of, sum_of};
+use super::threads::{in_parts, worth};
 use super::window::Window;
 use super::{Call, Done, Kernel};
 use tautomer_tensor::{DType, Element};
@@ -100,7 +101,7 @@ fn counts(w: &Window, padded: bool) -> [Vec<f32>; 3] {
 }
 
 /// How the elements of a window are folded.
-trait Fold: Copy {
+trait Fold: Copy + Sync {
     /// The result for no elements.
     const EMPTY: f32;
 
@@ -153,6 +154,23 @@ fn slide<F: Fold>(
     if size_out == 0 {
         return;
     }
+    let (threads, scratch) = (worth(call.threads, x.len()), call.scratch());
+    in_parts(threads, out, size_out, |first, out| {
+        let x = &x[first * size_in..][..out.len() / size_out * size_in];
+        channels(scratch, (w, rows), x, out, fold, divisors);
+    });
+}
+
+/// The same for some channels, on one thread.
+fn channels<F: Fold>(
+    scratch: Scratch<'_>,
+    (w, rows): (&Window, &Rows),
+    x: &[f32],
+    out: &mut [f32],
+    fold: F,
+    divisors: Option<(&[f32], &[f32])>,
+) {
+    let (size_in, size_out) = (w.input_size(), w.output_size());
     if in_registers::<F>(w, rows, x, out, divisors) {
         return;
     }
@@ -161,7 +179,7 @@ fn slide<F: Fold>(
     let covered = (w.output[2] - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
     let length = covered.max(w.pad[2] + w.input[2]).next_multiple_of(LANES * w.stride[2]) + LANES * w.stride[2];
     let mut lines = [0; 3].map(|_| {
-        let mut line = call.room(TOGETHER * length);
+        let mut line = scratch.room(TOGETHER * length);
         line.fill(F::EMPTY);
         line
     });
@@ -182,7 +200,7 @@ fn slide<F: Fold>(
             }
         }
     }
-    lines.into_iter().for_each(|line| call.give(line));
+    lines.into_iter().for_each(|line| scratch.give(line));
 }
 
 /// Folds windows in registers, if there is a function for them.
@@ -374,15 +392,20 @@ fn group(line: &[f32], out: &mut [f32], scratch: &mut [f32], stride: usize) {
     }
 }
 
-fn global(call: &Call<'_>, f: impl Fn(&[f32]) -> f32) -> Done {
+fn global(call: &Call<'_>, f: impl Fn(&[f32]) -> f32 + Sync) -> Done {
     let x = or_decline!(call.f32s(0));
     let shape = or_decline!(call.out_shape());
     let size: usize = call.shape(0).iter().skip(2).product();
     if size == 0 {
         return Ok(None);
     }
-    let mut out = call.result_empty(shape.iter().product());
-    out.extend(x.chunks_exact(size).map(f));
+    let mut out = call.result_room(shape.iter().product());
+    in_parts(worth(call.threads, x.len()), &mut out, 1, |first, out| {
+        let channels = x[first * size..].chunks_exact(size);
+        out.iter_mut()
+            .zip(channels)
+            .for_each(|(out, channel)| *out = f(channel));
+    });
     done(&shape, out)
 }
 

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 
+use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use super::finish::Finished;
@@ -31,8 +32,11 @@ const RESIDENT: usize = 96 << 10;
 /// Panels of columns that are computed from the first to the last pass if the left matrix is in a cache.
 const PART: usize = 4;
 
-/// Fewer multiplications than this are not worth a second thread.
-pub(super) const PARALLEL: usize = 1 << 20;
+/// Fewer multiplications than this are not worth a second thread; tests divide small products too.
+pub(super) const PARALLEL: usize = if cfg!(test) { 1 << 8 } else { 1 << 20 };
+
+/// Packing a column of the right matrix takes as long as multiplying it by about this many rows.
+const PACKING: usize = 24;
 
 /// A right matrix, which is packed while it is multiplied unless its panels exist already.
 pub(super) trait Right: Sync {
@@ -192,23 +196,23 @@ pub(super) fn product<R: Right>(
         out: out.as_mut_ptr(),
         columns,
     };
-    let most = columns.div_ceil(left.micro.columns);
-    let threads = match left.rows.saturating_mul(columns).saturating_mul(left.inner) / PARALLEL {
-        0 => 1,
-        worth => threads.min(most).min(worth).max(1),
+    let worth = left.rows.saturating_mul(columns).saturating_mul(left.inner) / PARALLEL;
+    let threads = threads.min(worth).max(1);
+    let [by_panel, by_column] = task.shares(threads);
+    let (panels, across) = (left.panels(), columns.div_ceil(by_column));
+    let part = |i: usize| {
+        let (panel, column) = (i / across * by_panel, i % across * by_column);
+        let (panels, columns) = (
+            panel..panels.min(panel + by_panel),
+            column..columns.min(column + by_column),
+        );
+        // SAFETY: `out` has all columns of all rows, and is borrowed exclusively; the parts are disjoint.
+        unsafe { task.run(panels, columns) };
     };
-    if threads == 1 {
-        // SAFETY: `out` has all columns of all rows, and is borrowed exclusively.
-        return unsafe { task.run(0..columns) };
+    match panels.div_ceil(by_panel) * across {
+        1 => part(0),
+        parts => (0..parts).into_par_iter().for_each(part),
     }
-    let share = most.div_ceil(threads) * left.micro.columns;
-    rayon::scope(|scope| {
-        let task = &task;
-        for first in (0..columns).step_by(share) {
-            // SAFETY: as above; the ranges of the threads are disjoint, and the scope ends before the borrow.
-            scope.spawn(move |_| unsafe { task.run(first..columns.min(first + share)) });
-        }
-    });
 }
 
 struct Task<'a, R> {
@@ -221,7 +225,7 @@ struct Task<'a, R> {
     columns: usize,
 }
 
-// SAFETY: threads write disjoint columns of `out`, and everything else is shared and only read.
+// SAFETY: threads write disjoint parts of `out`, and everything else is shared and only read.
 unsafe impl<R: Sync> Sync for Task<'_, R> {}
 
 thread_local! {
@@ -230,23 +234,38 @@ thread_local! {
 }
 
 impl<R: Right> Task<'_, R> {
-    /// Computes these columns of the result.
+    /// How many left panels and how many columns each of so many threads computes: one has all panels or all columns.
+    fn shares(&self, threads: usize) -> [usize; 2] {
+        let (panels, rows) = (self.left.panels(), self.left.rows);
+        let width = self.left.micro.columns;
+        let by_panel = panels.div_ceil(threads).max(1);
+        let by_column = self.columns.div_ceil(width).div_ceil(threads) * width;
+        // Each thread packs the columns that it multiplies.
+        let time = |rows: usize, columns: usize| (rows.min(self.left.rows) + PACKING) * columns.min(self.columns);
+        let of_panels = by_panel * rows.div_ceil(panels.max(1));
+        match time(of_panels, self.columns) < time(rows, by_column) {
+            true => [by_panel, self.columns],
+            false => [panels, by_column],
+        }
+    }
+
+    /// Computes these panels of rows and columns of the result.
     ///
     /// # Safety
-    /// `out` points to `columns` elements for each row of `left`, as does what is added, no other thread
-    /// accesses these columns, and `range` ends at `columns` at the latest.
-    unsafe fn run(&self, range: Range<usize>) {
+    /// `out` points to `columns` elements for each row of `left`, as does what is added, no other thread accesses these
+    /// rows of these columns, `panels` are some of the left matrix, and `range` ends at `columns` at the latest.
+    unsafe fn run(&self, panels: Range<usize>, range: Range<usize>) {
         let columns = self.left.micro.columns;
         // If the left matrix stays in a second-level cache, all passes over a part of the result follow each other, so
         // that this part stays in a cache too. Otherwise each part of the left matrix is read once.
-        let fits = self.left.elements.len() <= RESIDENT;
+        let fits = self.left.elements.len() / self.left.panels().max(1) * panels.len() <= RESIDENT;
         let part = if fits { PART * columns } else { range.len().max(1) };
         let mut packed = PACKED.take();
         for first in range.clone().step_by(part) {
             let part = first..range.end.min(first + part);
             for pass in 0..self.passes() {
                 // SAFETY: the part is one of the range.
-                unsafe { self.pass(pass, part.clone(), &mut packed) };
+                unsafe { self.pass(pass, panels.clone(), part.clone(), &mut packed) };
             }
         }
         PACKED.set(packed);
@@ -256,13 +275,12 @@ impl<R: Right> Task<'_, R> {
         self.left.inner.div_ceil(DEPTH).max(1)
     }
 
-    /// Adds one pass over the inner dimension to these columns of the result.
+    /// Adds one pass over the inner dimension to these panels of rows and columns of the result.
     ///
     /// # Safety
     /// Same as for [`Task::run`].
-    unsafe fn pass(&self, pass: usize, range: Range<usize>, packed: &mut Vec<f32>) {
+    unsafe fn pass(&self, pass: usize, panels: Range<usize>, range: Range<usize>, packed: &mut Vec<f32>) {
         let columns = self.left.micro.columns;
-        let panels = self.left.panels();
         let first = pass * DEPTH;
         let depth = DEPTH.min(self.left.inner - first);
         let size = depth * columns;
@@ -276,11 +294,11 @@ impl<R: Right> Task<'_, R> {
             let mut rights: [(Range<usize>, Panel<'_>); GROUPED] = Default::default();
             let mut n = 0;
             while n < group && column < range.end {
-                let count = self.right.width(panels, column, columns.min(range.end - column));
+                let count = self.right.width(panels.len(), column, columns.min(range.end - column));
                 let mut right = Panel::default();
                 if let Some(elements) = self.right.panel(first, depth, column) {
                     right.elements = &elements[..size];
-                } else if let Some(placed) = self.right.in_place(panels, first, depth, column, count, columns) {
+                } else if let Some(placed) = self.right.in_place(panels.len(), first, depth, column, count, columns) {
                     assert_eq!(placed.rows.len(), depth, "a panel has another depth");
                     (right.elements, right.places) = (placed.elements, Some(placed.rows));
                 } else {
@@ -291,7 +309,7 @@ impl<R: Right> Task<'_, R> {
                 column += count;
                 n += 1;
             }
-            for panel in 0..panels {
+            for panel in panels.clone() {
                 let rows = self.left.panel(panel);
                 for (j, (columns, right)) in rights[..n].iter().enumerate() {
                     let few = self.left.micro.few(columns.len());
@@ -311,7 +329,7 @@ impl<R: Right> Task<'_, R> {
                 if few > 0 {
                     let right = right.or(|| &packed[j * size..][..size]);
                     // SAFETY: as above.
-                    unsafe { self.few(pass, depth, right, columns.clone(), few) };
+                    unsafe { self.few(pass, panels.clone(), depth, right, columns.clone(), few) };
                 }
             }
         }
@@ -321,13 +339,20 @@ impl<R: Right> Task<'_, R> {
     ///
     /// # Safety
     /// Same as for [`Task::run`], and the panel has these columns.
-    unsafe fn few(&self, pass: usize, depth: usize, right: Panel<'_>, columns: Range<usize>, few: usize) {
+    unsafe fn few(
+        &self,
+        pass: usize,
+        panels: Range<usize>,
+        depth: usize,
+        right: Panel<'_>,
+        columns: Range<usize>,
+        few: usize,
+    ) {
         let last = columns.end - few..columns.end;
-        let panels = self.left.panels();
         let at_once = self.left.micro.at_once(few);
-        for first in (0..panels).step_by(at_once) {
+        for first in panels.clone().step_by(at_once) {
             let mut tiles: SmallVec<[Tile; 4]> = SmallVec::new();
-            for panel in first..panels.min(first + at_once) {
+            for panel in first..panels.end.min(first + at_once) {
                 let mut tile = self.tile(pass, self.left.panel(panel), depth, right, last.clone());
                 tile.right = tile.right.wrapping_add(columns.len() - few);
                 tiles.push(tile);

@@ -5,6 +5,7 @@ use pulp::{Arch, NullaryFnOnce};
 use super::call::{done, or_decline};
 use super::copy::gather;
 use super::elementwise::{larger, smaller};
+use super::threads::{in_parts, worth};
 use super::{Call, Done, Kernel};
 use tautomer_tensor::strided::View;
 
@@ -115,8 +116,8 @@ impl<M: Fn(f32) -> f32, F: Fn(f32, f32) -> f32> NullaryFnOnce for Columns<'_, M,
 fn reduce(
     call: &Call<'_>,
     empty: f32,
-    map: impl Fn(f32) -> f32 + Copy,
-    fold: impl Fn(f32, f32) -> f32 + Copy,
+    map: impl Fn(f32) -> f32 + Copy + Sync,
+    fold: impl Fn(f32, f32) -> f32 + Copy + Sync,
     finish: impl Fn(f32, f32) -> f32,
 ) -> Done {
     let x = or_decline!(call.f32s(0));
@@ -134,21 +135,28 @@ fn reduce(
     let run = (first..shape.len()).take_while(|&a| reduced(a) || shape[a] == 1);
     let end = run.last().map_or(first, |a| a + 1);
     let together = (end..shape.len()).all(|a| !reduced(a) || shape[a] == 1);
-    let mut out = call.result_empty(kept);
+    let threads = worth(call.threads, x.len());
+    let of_rows = |x: &[f32], out: &mut [f32]| {
+        in_parts(threads, out, 1, |first, out| {
+            let rows = out.iter_mut().zip(x[first * count..].chunks_exact(count));
+            rows.for_each(|(out, x)| *out = Arch::new().dispatch(Row { x, empty, map, fold }));
+        });
+    };
+    let mut out = call.result_room(kept);
     if count == 0 {
-        out.resize(kept, empty);
-    } else if together && count > 0 {
+        out.fill(empty);
+    } else if together {
         let inner: usize = shape[end..].iter().product();
         if inner == 1 {
-            out.extend(
-                x.chunks_exact(count)
-                    .map(|x| Arch::new().dispatch(Row { x, empty, map, fold })),
-            );
+            of_rows(&x, &mut out);
         } else if inner > 1 {
-            out.resize(kept, empty);
-            for (x, out) in x.chunks_exact(count * inner).zip(out.chunks_exact_mut(inner)) {
-                Arch::new().dispatch(Columns { x, out, map, fold });
-            }
+            in_parts(threads, &mut out, inner, |first, out| {
+                out.fill(empty);
+                let blocks = x[first * count * inner..].chunks_exact(count * inner);
+                for (x, out) in blocks.zip(out.chunks_exact_mut(inner)) {
+                    Arch::new().dispatch(Columns { x, out, map, fold });
+                }
+            });
         }
     } else {
         let order: Vec<i64> = (0..shape.len())
@@ -158,11 +166,7 @@ fn reduce(
             .collect();
         let view = or_decline!(View::row_major(&x, shape).ok());
         let moved = gather(&or_decline!(view.map(|l| l.permute(&order)).ok()));
-        out.extend(
-            moved
-                .chunks_exact(count)
-                .map(|x| Arch::new().dispatch(Row { x, empty, map, fold })),
-        );
+        of_rows(&moved, &mut out);
     }
     let n = count as f32;
     out.iter_mut().for_each(|x| *x = finish(*x, n));

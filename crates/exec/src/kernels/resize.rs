@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::call::{done, or_decline};
+use super::threads::{in_parts, worth};
 use super::{Call, Done, Kernel};
 use tautomer_op::AttrValue;
 
@@ -55,14 +56,17 @@ fn resize(call: &Call<'_>) -> Done {
             .collect();
         let taps = or_decline!(taps);
         let n = values.len() / from * to;
+        let threads = worth(call.threads, n);
         if last == Some(i) {
-            let resized = along(&values, &now, axis, &taps, call.result_empty(n));
+            let mut resized = call.result_room(n);
+            along(&values, &now, axis, &taps, &mut resized, threads);
             if let Cow::Owned(values) = values {
                 call.give(values);
             }
             return done(&shape, resized);
         }
-        let resized = along(&values, &now, axis, &taps, call.empty(n));
+        let mut resized = call.room(n);
+        along(&values, &now, axis, &taps, &mut resized, threads);
         if let Cow::Owned(values) = std::mem::replace(&mut values, Cow::Owned(resized)) {
             call.give(values);
         }
@@ -100,35 +104,48 @@ fn tap(place: f64, from: usize, rounding: Option<&str>) -> Option<Tap> {
     Some((clamp(rounded), clamp(rounded), 0.0))
 }
 
-/// Resizes one axis of an array of that shape, with the result in `out`, which is empty.
-fn along<O: Extend<f32>>(x: &[f32], shape: &[usize], axis: usize, taps: &[Tap], mut out: O) -> O {
+/// Resizes one axis of an array of that shape.
+fn along(x: &[f32], shape: &[usize], axis: usize, taps: &[Tap], out: &mut [f32], threads: usize) {
     let inner: usize = shape[axis + 1..].iter().product();
     let block = shape[axis] * inner;
     if inner == 1 {
         let is_doubled = taps.len() == 2 * block && taps.iter().enumerate().all(|(i, t)| t.0 == i / 2 && t.2 == 0.0);
         let is_picked = taps.iter().all(|t| t.2 == 0.0);
-        for x in x.chunks_exact(block) {
-            if is_doubled {
-                out.extend(x.iter().flat_map(|&x| [x, x]));
-            } else if is_picked {
-                out.extend(taps.iter().map(|t| x[t.0]));
-            } else {
-                out.extend(taps.iter().map(|&(a, b, w)| mixed(x[a], x[b], w)));
+        return in_parts(threads, out, taps.len(), |first, out| {
+            let rows = x[first * block..].chunks_exact(block);
+            for (x, out) in rows.zip(out.chunks_exact_mut(taps.len())) {
+                if is_doubled {
+                    out.as_chunks_mut()
+                        .0
+                        .iter_mut()
+                        .zip(x)
+                        .for_each(|(two, &x)| *two = [x, x]);
+                } else if is_picked {
+                    out.iter_mut().zip(taps).for_each(|(out, t)| *out = x[t.0]);
+                } else {
+                    let mixed = |(out, &(a, b, w)): (&mut f32, &Tap)| *out = mixed(x[a], x[b], w);
+                    out.iter_mut().zip(taps).for_each(mixed);
+                }
             }
-        }
-        return out;
+        });
     }
-    for x in x.chunks_exact(block) {
-        for &(a, b, w) in taps {
+    in_parts(threads, out, inner, |first, out| {
+        for (i, out) in out.chunks_exact_mut(inner).enumerate() {
+            let (x, &(a, b, w)) = (
+                &x[(first + i) / taps.len() * block..][..block],
+                &taps[(first + i) % taps.len()],
+            );
             let (left, right) = (&x[a * inner..][..inner], &x[b * inner..][..inner]);
             if w == 0.0 {
-                out.extend(left.iter().copied());
+                out.copy_from_slice(left);
             } else {
-                out.extend(left.iter().zip(right).map(|(&l, &r)| mixed(l, r, w)));
+                let both = left.iter().zip(right);
+                out.iter_mut()
+                    .zip(both)
+                    .for_each(|(out, (&l, &r))| *out = mixed(l, r, w));
             }
         }
-    }
-    out
+    });
 }
 
 /// The number between two; exactly the first if the weight of the second is zero, even if that is not finite.

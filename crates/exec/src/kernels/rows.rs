@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "truth values are read and written as bytes")]
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
@@ -48,26 +49,62 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Computes `rows` rows of the results from `first` on. Those of each operand begin at its offset; a uniform one has
-    /// one row.
-    pub(crate) fn run(&mut self, kernel: &Kernel, rows: usize, first: usize, offsets: &[usize], uniform: &[bool]) {
-        let given = self.given.iter().zip(offsets).zip(uniform);
-        let sources: Each<Source<'_>> = given
-            .map(|((given, &offset), &uniform)| given.source(offset, if uniform { 1 } else { rows }))
-            .collect();
+    /// The `n` elements of each result in `count` parts of about the same size.
+    pub(crate) fn parts(&mut self, count: usize, n: usize) -> SmallVec<[Part<'_, 'a>; 4]> {
         let truths: Each<bool> = self.made.iter().map(|made| matches!(made, Made::Bool(_))).collect();
-        let mut sinks: Each<Sink<'_>> = self.made.iter_mut().map(|made| made.sink(first, rows)).collect();
-        kernel.run(rows, &sources, &mut sinks);
-        for (sink, _) in sinks.iter_mut().zip(truths).filter(|(_, is_truth)| *is_truth) {
-            if let Sink::U8(bytes) = sink {
-                bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
-            }
+        let mut rest: Each<Sink<'_>> = self.made.iter_mut().map(|made| made.sink(n)).collect();
+        let mut first = 0;
+        let mut parts = SmallVec::new();
+        for i in 1..=count {
+            // Threads write whole cache lines.
+            let end = if i == count { n } else { n / count * i / LINE * LINE };
+            let (sinks, after) = rest.drain(..).map(|sink| sink.split_at(end - first)).unzip();
+            rest = after;
+            parts.push(Part {
+                given: &self.given,
+                sinks,
+                truths: truths.clone(),
+                range: first..end,
+            });
+            first = end;
         }
+        parts
     }
 
     /// The results, which have this shape.
     pub(crate) fn finish(self, shape: &[usize]) -> Option<Each<Value>> {
         self.made.into_iter().map(|made| made.finish(shape)).collect()
+    }
+}
+
+/// Elements of a cache line, at most.
+const LINE: usize = 64;
+
+/// Some elements of all results of a loop, which one thread computes.
+pub(crate) struct Part<'p, 'a> {
+    given: &'p [Given<'a>],
+    sinks: Each<Sink<'p>>,
+    /// Which of the results are truth values.
+    truths: Each<bool>,
+    /// The elements.
+    pub(crate) range: Range<usize>,
+}
+
+impl Part<'_, '_> {
+    /// Computes `rows` elements from `first` on. Those of each operand begin at its offset; a uniform one has one.
+    pub(crate) fn run(&mut self, kernel: &Kernel, first: usize, rows: usize, offsets: &[usize], uniform: &[bool]) {
+        let given = self.given.iter().zip(offsets).zip(uniform);
+        let sources: Each<Source<'_>> = given
+            .map(|((given, &offset), &uniform)| given.source(offset, if uniform { 1 } else { rows }))
+            .collect();
+        let skipped = first - self.range.start;
+        let mut sinks: Each<Sink<'_>> = self.sinks.iter_mut().map(|sink| sink.from(skipped)).collect();
+        kernel.run(rows, &sources, &mut sinks);
+        for (sink, _) in sinks.iter_mut().zip(&self.truths).filter(|(_, is_truth)| **is_truth) {
+            if let Sink::U8(bytes) = sink {
+                bytes[..rows].iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+            }
+        }
     }
 }
 
@@ -91,7 +128,7 @@ fn bytes(truths: &[bool]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(truths.as_ptr().cast(), truths.len()) }
 }
 
-/// The bytes of truth values, which [`Rows::run`] makes 0 or 1 again before anything reads them as such.
+/// The bytes of truth values, which [`Part::run`] makes 0 or 1 again before anything reads them as such.
 fn bytes_mut(truths: &mut [bool]) -> &mut [u8] {
     // SAFETY: a truth value is a byte; no other is left in them, by the only function that calls this.
     unsafe { std::slice::from_raw_parts_mut(truths.as_mut_ptr().cast(), truths.len()) }
@@ -150,9 +187,9 @@ macro_rules! rows {
                 }
             }
 
-            fn sink(&mut self, start: usize, rows: usize) -> Sink<'_> {
+            fn sink(&mut self, rows: usize) -> Sink<'_> {
                 match self {
-                    $(Made::$kind(all) => Sink::$column($write(&mut all[start..start + rows])),)*
+                    $(Made::$kind(all) => Sink::$column($write(&mut all[..rows])),)*
                 }
             }
 

@@ -55,15 +55,15 @@ fn between(x: f32, low: f32, high: f32) -> f32 {
     smaller(larger(x, low), high)
 }
 
-fn apply(call: &Call<'_>, f: impl Fn(f32) -> f32) -> Done {
+fn apply(call: &Call<'_>, f: impl Fn(f32) -> f32 + Sync) -> Done {
     if let Some(x) = call.in_place(0) {
-        return done(call.shape(0), map_over(f, x));
+        return done(call.shape(0), map_over(call.threads, f, x));
     }
     let x = or_decline!(call.f32s(0));
-    done(call.shape(0), map(&x, f, call.result_room(x.len())))
+    done(call.shape(0), map(call.threads, &x, f, call.result_room(x.len())))
 }
 
-fn with_two(call: &Call<'_>, a: (&str, f64), b: (&str, f64), f: impl Fn(f32, f32, f32) -> f32) -> Done {
+fn with_two(call: &Call<'_>, a: (&str, f64), b: (&str, f64), f: impl Fn(f32, f32, f32) -> f32 + Sync) -> Done {
     let a = call.float(a.0).unwrap_or(a.1) as f32;
     let b = call.float(b.0).unwrap_or(b.1) as f32;
     apply(call, |x| f(x, a, b))
@@ -108,11 +108,21 @@ fn prelu(call: &Call<'_>) -> Done {
     if call.shape(0) == &shape[..]
         && let Some(x) = call.in_place(0)
     {
-        return done(&shape, or_decline!(zip_over(&shape, (&slope, call.shape(1)), bend, x)));
+        return done(
+            &shape,
+            or_decline!(zip_over(call.threads, &shape, (&slope, call.shape(1)), bend, x)),
+        );
     }
     let x = or_decline!(call.f32s(0));
     let out = call.result_room(shape.iter().product());
-    let out = or_decline!(zip(&shape, (&x, call.shape(0)), (&slope, call.shape(1)), bend, out));
+    let out = or_decline!(zip(
+        call.threads,
+        &shape,
+        (&x, call.shape(0)),
+        (&slope, call.shape(1)),
+        bend,
+        out
+    ));
     done(&shape, out)
 }
 

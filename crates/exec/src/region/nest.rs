@@ -22,6 +22,22 @@ impl Nest {
             .split_last()
             .is_some_and(|(&rows, outer)| rows < SHORT && outer.iter().product::<usize>() > 1)
     }
+
+    /// Where an element of the result is along the outer dimensions, and its element of each operand.
+    pub(super) fn position(&self, element: usize) -> (Extents, Each<usize>) {
+        let mut at: Extents = smallvec![0; self.sizes.len()];
+        let mut offsets: Each<usize> = smallvec![0; self.strides.first().map_or(0, |strides| strides.len())];
+        let mut rest = element;
+        for ((at, &size), strides) in at.iter_mut().zip(&self.sizes).zip(&self.strides).rev() {
+            *at = rest % size;
+            rest /= size;
+            for (offset, stride) in offsets.iter_mut().zip(strides) {
+                *offset += *at * stride;
+            }
+        }
+        at.pop();
+        (at, offsets)
+    }
 }
 
 /// The dimensions of a result and of the operands broadcast to it, as few as possible: neighbours are joined if every

@@ -1,9 +1,10 @@
 //! Running a region.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use smallvec::smallvec;
 use tautomer_loops::Kernel;
 use tautomer_op::OpDef;
 use tautomer_tensor::{DType, Dim, Shape};
@@ -11,8 +12,8 @@ use tautomer_tensor::{DType, Dim, Shape};
 use super::Region;
 use super::find::tensor;
 use super::lower;
-use super::nest::{advance, broadcast, nest};
-use crate::kernels::{Buffers, Each, Extents, Memory, Operand, Place, Rows, Value};
+use super::nest::{Nest, advance, broadcast, nest};
+use crate::kernels::{Buffers, Each, Memory, Operand, Part, Place, Rows, Value, worth};
 use crate::plan::Plan;
 
 /// A region with the code of earlier runs.
@@ -42,6 +43,7 @@ impl Ready {
         places: &'a [Option<&'a Place>],
         memory: Option<Memory<'a>>,
         buffers: &Buffers,
+        threads: usize,
     ) -> Option<Each<Value>> {
         for (operand, &slot) in operands.iter().zip(&self.region.inputs) {
             if tensor(plan, slot)?.dtype != operand.dtype()? {
@@ -62,18 +64,15 @@ impl Ready {
         if nest.is_short() {
             return None;
         }
-        let (&rows, outer) = nest.sizes.split_last()?;
-        let calls: usize = outer.iter().product();
         let uniform: Each<bool> = nest.strides.last()?.iter().map(|&stride| stride == 0).collect();
         let kernel = self.kernel(plan, defs, &uniform)?;
-        let total = rows * calls;
+        let total = nest.sizes.iter().product();
         let mut all = Rows::new(operands, &dtypes, total, places, memory, buffers)?;
         if total > 0 {
-            let mut at: Extents = smallvec![0; outer.len()];
-            let mut offsets: Each<usize> = smallvec![0; operands.len()];
-            for call in 0..calls {
-                all.run(&kernel, rows, call * rows, &offsets, &uniform);
-                advance(&mut at, outer, &nest.strides, &mut offsets);
+            let run = |part: &mut Part<'_, '_>| run_part(&kernel, &nest, &uniform, part);
+            match all.parts(worth(threads, total), total).as_mut_slice() {
+                [one] => run(one),
+                many => many.par_iter_mut().for_each(run),
             }
         }
         all.finish(&shape)
@@ -88,6 +87,25 @@ impl Ready {
         let kernel = program.map(|program| Arc::new(Kernel::new(program)));
         kernels.insert(uniform.to_vec(), kernel.clone());
         kernel
+    }
+}
+
+/// Computes a part of the results, one run of elements along the innermost dimension after the other.
+fn run_part(kernel: &Kernel, nest: &Nest, uniform: &[bool], part: &mut Part<'_, '_>) {
+    let Some((&rows, outer)) = nest.sizes.split_last() else {
+        return;
+    };
+    let Range { start: mut first, end } = part.range;
+    let (mut at, mut offsets) = nest.position(first);
+    while first < end {
+        let count = (rows - first % rows).min(end - first);
+        part.run(kernel, first, count, &offsets, uniform);
+        if first % rows > 0 {
+            // Back to the beginning of the run.
+            (at, offsets) = nest.position(first - first % rows);
+        }
+        advance(&mut at, outer, &nest.strides, &mut offsets);
+        first += count;
     }
 }
 
