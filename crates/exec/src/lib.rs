@@ -3,6 +3,7 @@
 //! A plan is plain data. The operator table defines what a step computes; a kernel in [`kernels`] may compute the same
 //! faster. An executor in [`Mode::Reference`] uses no kernels.
 
+mod awake;
 mod bind;
 mod build;
 mod error;

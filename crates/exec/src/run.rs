@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use indexmap::IndexMap;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use super::awake::while_awake;
 use super::bind::Symbols;
 use super::error::RunError;
 use super::kernels::{Buffers, Kept};
@@ -123,10 +124,15 @@ impl Executor {
     /// Lets kernels use up to `threads` threads, which belong to this executor, or as many as the system grants.
     /// Results do not depend on their number.
     pub fn threads(self, threads: usize) -> Executor {
-        // Without threads of its own, the kernels run on the calling one.
-        let pool = (threads > 1).then(|| ThreadPoolBuilder::new().num_threads(threads).build());
+        // Without threads of its own, the kernels run on the calling one, as they do if no step is worth dividing.
+        let is_divided = threads > 1 && (self.calls_functions() || self.plan.has_large_steps());
+        let pool = is_divided.then(|| ThreadPoolBuilder::new().num_threads(threads).build());
         let pool = pool.and_then(Result::ok).map(Arc::new);
         self.with_pool(pool)
+    }
+
+    fn calls_functions(&self) -> bool {
+        self.functions.iter().flatten().any(Option::is_some)
     }
 
     fn with_pool(mut self, pool: Option<Arc<ThreadPool>>) -> Executor {
@@ -312,7 +318,7 @@ impl Executor {
     fn on_threads(&self, inputs: Inputs<'_>, request: Request<'_>) -> Result<Vec<Datum<Tensor>>, RunError> {
         let run = || self.steps(inputs, request, None);
         match &self.pool {
-            Some(pool) => pool.install(run),
+            Some(pool) => pool.install(|| while_awake(self.threads, run)),
             None => run(),
         }
     }
