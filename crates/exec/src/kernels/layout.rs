@@ -113,6 +113,17 @@ fn cast(call: &Call<'_>) -> Done {
         (DType::Bool, DType::F32) => each(call, |v: bool| f32::from(u8::from(v))),
         (DType::Bool, DType::I64) => each(call, |v: bool| i64::from(v)),
         (DType::F32, DType::Bool) => each(call, |v: f32| v != 0.0),
+        (DType::I64, DType::Bool) => each(call, |v: i64| v != 0),
+        (DType::I32, DType::Bool) => each(call, |v: i32| v != 0),
+        (DType::I64, DType::I32) => each(call, |v: i64| v as i32),
+        (DType::F32, DType::I64) => each(call, |v: f32| match v.abs() < 2f32.powi(63) {
+            true => v as i64,
+            false => v as i128 as i64,
+        }),
+        (DType::F32, DType::I32) => each(call, |v: f32| match v.abs() < 2f32.powi(31) {
+            true => v as i32,
+            false => v as i128 as i32,
+        }),
         _ => Ok(None),
     }
 }

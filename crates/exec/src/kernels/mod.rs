@@ -23,6 +23,7 @@ mod depthwise;
 mod depthwise_rows;
 mod dot;
 mod elementwise;
+mod extremes;
 #[cfg(target_arch = "x86_64")]
 mod few;
 mod few_rows;
@@ -30,6 +31,7 @@ mod finish;
 mod gates;
 mod geometry;
 mod image;
+mod indexed;
 mod inferred;
 mod integer;
 mod integer_conv;
@@ -38,6 +40,7 @@ mod integer_image;
 mod kept;
 mod lanes;
 mod layout;
+mod made;
 mod micro;
 mod micro_kernels;
 mod narrow;
@@ -59,6 +62,7 @@ mod resize;
 mod room;
 mod row;
 mod rows;
+mod running;
 mod sort;
 mod threads;
 mod tile;
@@ -211,6 +215,10 @@ use each_type;
 static KERNELS: &[&[Kernel]] = &[
     elementwise::KERNELS,
     unary::KERNELS,
+    indexed::KERNELS,
+    extremes::KERNELS,
+    running::KERNELS,
+    made::KERNELS,
     matmul::KERNELS,
     attention::KERNELS,
     integer::KERNELS,

@@ -28,8 +28,8 @@ macro_rules! by_type {
             Tensor::U16(_) => $f::<u16>$args,
             Tensor::U32(_) => $f::<u32>$args,
             Tensor::U64(_) => $f::<u64>$args,
-            Tensor::F16(_) => $f::<f16>$args,
-            Tensor::BF16(_) => $f::<bf16>$args,
+            Tensor::F16(_) => $f::<half::f16>$args,
+            Tensor::BF16(_) => $f::<half::bf16>$args,
             Tensor::F32(_) => $f::<f32>$args,
             Tensor::F64(_) => $f::<f64>$args,
             _ => Ok(None),
@@ -37,8 +37,10 @@ macro_rules! by_type {
     };
 }
 
+pub(super) use by_type;
+
 /// An element that is ordered by an integer key of `BITS` bits.
-trait Keyed: Element + Copy {
+pub(super) trait Keyed: Element + Copy {
     const BITS: u32;
     /// Ordered like the element; all NaNs share the largest key, and both zeros have the same key.
     fn key(self) -> u64;

@@ -31,6 +31,11 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("max", |c| numbers!(c, T => many(c, T::larger))),
     Kernel::any("min", |c| numbers!(c, T => many(c, T::smaller))),
     Kernel::any("sum", |c| numbers!(c, T => many(c, T::plus))),
+    Kernel::any("mod", |c| match or_decline!(c.dtype(0)) {
+        DType::I64 => remainder(c, 0, i64::wrapping_rem, i64::wrapping_add),
+        DType::I32 => remainder(c, 0, i32::wrapping_rem, i32::wrapping_add),
+        _ => Ok(None),
+    }),
     Kernel::any("equal", |c| match or_decline!(c.dtype(0)) {
         DType::Bool => pair(c, |a: bool, b: bool| a == b),
         _ => numbers!(c, T => pair(c, |a: T, b: T| a == b)),
@@ -130,6 +135,20 @@ fn pair<T: Element + Copy, R: Element + Copy>(call: &Call<'_>, f: impl Fn(T, T) 
     done(&shape, or_decline!(out))
 }
 
+/// Remainders with the sign of the divisor, or of the dividend if `fmod` is set. A divisor of zero is left to the
+/// reference semantics to report.
+fn remainder<T: Element + Copy + PartialOrd>(call: &Call<'_>, zero: T, of: fn(T, T) -> T, add: fn(T, T) -> T) -> Done {
+    if or_decline!(call.slice::<T>(1)).contains(&zero) {
+        return Ok(None);
+    }
+    let keeps_sign = call.flag("fmod");
+    pair(call, |a: T, b: T| {
+        let rest = of(a, b);
+        let is_other = rest != zero && (rest < zero) != (b < zero);
+        if is_other && !keeps_sign { add(rest, b) } else { rest }
+    })
+}
+
 /// `f` of all operands, from left to right.
 fn many<T: Number>(call: &Call<'_>, f: impl Fn(T, T) -> T + Copy) -> Done {
     if call.operands.len() == 1 {
@@ -182,6 +201,19 @@ mod tests {
         (&[1, 7, 1], &[1, 1, 5]),
         (&[4, 129], &[]),
     ];
+
+    #[test]
+    fn remainders_have_a_sign() {
+        let a = Tensor::vector(vec![7i64, -7, 7, -7, 6, 0, i64::MIN, i64::MIN]);
+        let b = Tensor::vector(vec![3i64, 3, -3, -3, -3, 5, -1, 7]);
+        for keeps in [false, true] {
+            let case = |a: &Tensor, b: &Tensor| {
+                Case::new("mod", &[a.clone(), b.clone()]).attr("fmod", tautomer_op::AttrValue::Bool(keeps))
+            };
+            case(&a, &b).check();
+            case(&numbers(DType::I32, &[40], 1), &Tensor::scalar(-6i32)).check();
+        }
+    }
 
     #[test]
     fn numbers_of_every_type() {

@@ -22,6 +22,20 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::over("round", |c| apply(c, f32::round_ties_even)),
     Kernel::over("sin", |c| apply(c, |x| f64::from(x).sin() as f32)),
     Kernel::over("cos", |c| apply(c, |x| f64::from(x).cos() as f32)),
+    Kernel::over("tan", |c| apply(c, |x| f64::from(x).tan() as f32)),
+    Kernel::over("asin", |c| apply(c, |x| f64::from(x).asin() as f32)),
+    Kernel::over("acos", |c| apply(c, |x| f64::from(x).acos() as f32)),
+    Kernel::over("atan", |c| apply(c, |x| f64::from(x).atan() as f32)),
+    Kernel::over("sinh", |c| apply(c, |x| f64::from(x).sinh() as f32)),
+    Kernel::over("cosh", |c| apply(c, |x| f64::from(x).cosh() as f32)),
+    Kernel::over("asinh", |c| apply(c, |x| f64::from(x).asinh() as f32)),
+    Kernel::over("acosh", |c| apply(c, |x| f64::from(x).acosh() as f32)),
+    Kernel::over("atanh", |c| apply(c, |x| f64::from(x).atanh() as f32)),
+    Kernel::over("sign", |c| apply(c, sign)),
+    Kernel::f32("is_nan", |c| {
+        let x = or_decline!(c.f32s(0));
+        done(c.shape(0), map(c.threads, &x, f32::is_nan, c.result_room(x.len())))
+    }),
     Kernel::over("relu", |c| apply(c, |x| larger(x, 0.0))),
     Kernel::over("sigmoid", |c| apply(c, math::sigmoid)),
     Kernel::over("softplus", |c| apply(c, math::softplus)),
@@ -53,6 +67,19 @@ pub(super) const KERNELS: &[Kernel] = &[
 #[inline(always)]
 fn between(x: f32, low: f32, high: f32) -> f32 {
     smaller(larger(x, low), high)
+}
+
+/// -1, 0 or 1; NaN for NaN.
+#[inline(always)]
+fn sign(x: f32) -> f32 {
+    let signed = if x > 0.0 { 1.0 } else { -1.0 };
+    if x == 0.0 {
+        0.0
+    } else if x.is_nan() {
+        x
+    } else {
+        signed
+    }
 }
 
 fn apply(call: &Call<'_>, f: impl Fn(f32) -> f32 + Sync) -> Done {
