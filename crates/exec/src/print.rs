@@ -26,8 +26,8 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Steps with fewer operations, and fewer bytes of results, are not worth dividing; tests divide all.
-const LARGE: u64 = if cfg!(test) { 0 } else { 1 << 19 };
+/// Steps with fewer operations, and fewer bytes of results, are not worth dividing; tests divide small ones too.
+const LARGE: u64 = if cfg!(test) { 1 } else { 1 << 19 };
 
 impl Plan {
     /// True if a step may be worth dividing among threads, as far as dimensions are known.

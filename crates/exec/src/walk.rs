@@ -121,9 +121,14 @@ impl<'r> Walk<'r, '_> {
         }
         let operands: Each<Operand<'_>> = ready.region.inputs.iter().map(|&slot| self.operand(slot)).collect();
         let places: Each<Option<&Place>> = ready.region.outputs.iter().map(|&slot| self.place(slot)).collect();
-        let memory = self.layout.map(|_| self.memory.memory());
-        let (plan, defs, buffers) = (self.plan, &executor.defs, &executor.buffers);
-        let Some(results) = ready.run(plan, defs, &operands, &places, memory, buffers, executor.threads) else {
+        let context = Context {
+            threads: executor.threads,
+            buffers: Some(&executor.buffers),
+            memory: self.layout.map(|_| self.memory.memory()),
+            results: &places,
+            ..Context::default()
+        };
+        let Some(results) = ready.run(self.plan, &executor.defs, &operands, context) else {
             return false;
         };
         drop(operands);

@@ -63,6 +63,13 @@ impl Default for Context<'_> {
     }
 }
 
+impl Context<'_> {
+    /// Room for `n` elements, which have arbitrary values.
+    pub(super) fn room<T: Element>(self, n: usize) -> Vec<T> {
+        Scratch(self.buffers).room(n)
+    }
+}
+
 /// Memory for what kernels compute on the way to a result.
 #[derive(Clone, Copy)]
 pub(super) struct Scratch<'a>(Option<&'a Buffers>);

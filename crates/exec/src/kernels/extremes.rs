@@ -1,5 +1,7 @@
 //! The largest and smallest elements along an axis, and where they are.
 
+use pulp::{Arch, NullaryFnOnce};
+
 use super::call::{Call, contiguous, done, or_decline, value};
 use super::sort::{Keyed, by_type};
 use super::threads::{in_parts, worth};
@@ -44,8 +46,14 @@ fn along<T: Element + Copy + PartialEq>(call: &Call<'_>, beats: impl Fn(T, T) ->
     let wins = |x: T, best: T| beats(x, best) || last && x == best;
     let mut out = call.result_room::<i64>(x.len() / n);
     in_parts(worth(call.threads, x.len()), &mut out, inner, |at, out| {
-        let mut best = Vec::with_capacity(inner);
         let blocks = x[at * n * inner..].chunks_exact(n * inner);
+        if inner == 1 {
+            return out
+                .iter_mut()
+                .zip(blocks)
+                .for_each(|(out, row)| *out = in_row(row, &beats, last) as i64);
+        }
+        let mut best = Vec::with_capacity(inner);
         for (x, out) in blocks.zip(out.chunks_exact_mut(inner)) {
             best.clear();
             best.extend_from_slice(&x[..inner]);
@@ -60,6 +68,43 @@ fn along<T: Element + Copy + PartialEq>(call: &Call<'_>, beats: impl Fn(T, T) ->
         }
     });
     done(&out_shape, out)
+}
+
+/// The element of a row that beats all others, which is not empty.
+struct Winner<'a, T, F> {
+    row: &'a [T],
+    beats: &'a F,
+}
+
+impl<T: Copy, F: Fn(T, T) -> bool> NullaryFnOnce for Winner<'_, T, F> {
+    type Output = T;
+
+    #[inline(always)]
+    fn call(self) -> T {
+        let better = |best: T, x: T| if (self.beats)(x, best) { x } else { best };
+        let mut lanes = [self.row[0]; 64];
+        let (chunks, rest) = self.row.as_chunks::<64>();
+        for chunk in chunks {
+            lanes
+                .iter_mut()
+                .zip(chunk)
+                .for_each(|(best, &x)| *best = better(*best, x));
+        }
+        lanes.iter().chain(rest).fold(self.row[0], |best, &x| better(best, x))
+    }
+}
+
+/// The index of the element of a row that beats all others: of equal ones the first, or the last.
+fn in_row<T: Copy + PartialEq>(row: &[T], beats: &impl Fn(T, T) -> bool, last: bool) -> usize {
+    let best = Arch::new().dispatch(Winner { row, beats });
+    let is_best = |x: &T| *x == best;
+    let found = match last {
+        true => row.iter().rposition(is_best),
+        false => row.iter().position(is_best),
+    };
+    // A NaN is equal to nothing; the first one wins.
+    let is_nan = |x: &T| PartialEq::ne(x, x);
+    found.or_else(|| row.iter().position(is_nan)).unwrap_or(0)
 }
 
 fn top_k(call: &Call<'_>) -> Done {

@@ -86,6 +86,16 @@ fn low_bits(x: f32) -> u8 {
     if x.abs() < 2f32.powi(31) { x as i32 as u8 } else { far }
 }
 
+/// True if all numbers of the operand lie between `-most` and `most`.
+fn are_below(call: &Call<'_>, most: f32) -> bool {
+    let x = call.f32s(0);
+    // Elements are compared in vectors, which ends at the first large one do not allow.
+    x.is_some_and(|x| {
+        x.chunks(1024)
+            .all(|x| x.iter().fold(true, |all, x| all & (x.abs() < most)))
+    })
+}
+
 /// Conversions that are exact, round to nearest, or take integers of 8 bits.
 fn cast(call: &Call<'_>) -> Done {
     fn each<A: Element + Copy, B: Element + Copy>(call: &Call<'_>, f: impl Fn(A) -> B + Sync) -> Done {
@@ -116,14 +126,11 @@ fn cast(call: &Call<'_>) -> Done {
         (DType::I64, DType::Bool) => each(call, |v: i64| v != 0),
         (DType::I32, DType::Bool) => each(call, |v: i32| v != 0),
         (DType::I64, DType::I32) => each(call, |v: i64| v as i32),
-        (DType::F32, DType::I64) => each(call, |v: f32| match v.abs() < 2f32.powi(63) {
-            true => v as i64,
-            false => v as i128 as i64,
-        }),
-        (DType::F32, DType::I32) => each(call, |v: f32| match v.abs() < 2f32.powi(31) {
-            true => v as i32,
-            false => v as i128 as i32,
-        }),
+        // Larger numbers wrap around.
+        (DType::F32, DType::I64) if are_below(call, 2f32.powi(63)) => each(call, |v: f32| v as i64),
+        (DType::F32, DType::I64) => each(call, |v: f32| v as i128 as i64),
+        (DType::F32, DType::I32) if are_below(call, 2f32.powi(31)) => each(call, |v: f32| v as i32),
+        (DType::F32, DType::I32) => each(call, |v: f32| v as i128 as i32),
         _ => Ok(None),
     }
 }

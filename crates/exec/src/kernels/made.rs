@@ -117,10 +117,10 @@ fn non_zero(call: &Call<'_>) -> Done {
 fn compress(call: &Call<'_>) -> Done {
     fn typed<T: Element>(call: &Call<'_>, kept: &[usize], (outer, n, inner): (usize, usize, usize)) -> Done {
         let x = or_decline!(call.slice::<T>(0));
-        let mut out = call.result_empty::<T>(outer * kept.len() * inner);
-        for i in 0..outer {
-            let slices = kept.iter().map(|at| &x[(i * n + at) * inner..][..inner]);
-            slices.for_each(|slice| out.extend_from_slice(slice));
+        let mut out = call.result_room::<T>(outer * kept.len() * inner);
+        let places = (0..outer).flat_map(|i| kept.iter().map(move |at| (i * n + at) * inner));
+        for (out, at) in out.chunks_exact_mut(inner.max(1)).zip(places) {
+            out.clone_from_slice(&x[at..][..inner]);
         }
         let mut shape: Extents = call.shape(0).into();
         match call.attr("axis").is_none() {

@@ -10,10 +10,9 @@ use smallvec::SmallVec;
 use tautomer_loops::{Kernel, Sink, Source};
 
 use super::Value;
-use super::arena::{Loans, Memory};
-use super::buffers::Buffers;
-use super::call::value;
-use super::operand::{Operand, Place};
+use super::arena::Loans;
+use super::call::{Context, value};
+use super::operand::Operand;
 use super::room::Room;
 use tautomer_tensor::{DType, Element};
 
@@ -29,20 +28,13 @@ pub(crate) struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// The elements of operands in row-major order, and room for results of `n` elements: at the place of a result if
     /// it has one with as many elements. `None` if an operand cannot be read.
-    pub(crate) fn new(
-        operands: &[Operand<'a>],
-        dtypes: &[DType],
-        n: usize,
-        places: &'a [Option<&'a Place>],
-        memory: Option<Memory<'a>>,
-        buffers: &Buffers,
-    ) -> Option<Rows<'a>> {
-        let loans = Loans::new(memory, places);
+    pub(crate) fn new(operands: &[Operand<'a>], dtypes: &[DType], n: usize, context: Context<'a>) -> Option<Rows<'a>> {
+        let loans = Loans::new(context.memory, context.results);
         let given = operands.iter().enumerate();
         let given = given.map(|(i, operand)| Given::new(i, *operand, &loans));
         let given = given.collect::<Option<_>>()?;
         let made = dtypes.iter().enumerate();
-        let made = made.map(|(k, &dtype)| Made::new(k, dtype, n, operands, &loans, buffers));
+        let made = made.map(|(k, &dtype)| Made::new(k, dtype, n, operands, &loans, context));
         Some(Rows {
             given,
             made: made.collect::<Option<_>>()?,
@@ -176,12 +168,12 @@ macro_rules! rows {
                 n: usize,
                 operands: &[Operand<'a>],
                 loans: &Loans<'a>,
-                buffers: &Buffers,
+                context: Context<'a>,
             ) -> Option<Made<'a>> {
                 match dtype {
                     $(DType::$kind => {
                         let lent = loans.result::<$own>(k, operands.iter().copied()).filter(|room| room.len() == n);
-                        Some(Made::$kind(lent.unwrap_or_else(|| Room::from(buffers.take::<$own>(n)))))
+                        Some(Made::$kind(lent.unwrap_or_else(|| Room::from(context.room::<$own>(n)))))
                     })*
                     _ => None,
                 }

@@ -1,5 +1,7 @@
 //! Running sums and products along an axis.
 
+use pulp::{Arch, NullaryFnOnce};
+
 use super::call::{Call, done, or_decline};
 use super::threads::{in_parts, worth};
 use super::{Done, Kernel};
@@ -17,9 +19,9 @@ pub(super) const KERNELS: &[Kernel] = &[
 
 fn running(
     call: &Call<'_>,
-    real: fn(f64, f64) -> f64,
-    long: fn(i64, i64) -> i64,
-    short: fn(i32, i32) -> i32,
+    real: impl Fn(f64, f64) -> f64 + Sync,
+    long: impl Fn(i64, i64) -> i64 + Sync,
+    short: impl Fn(i32, i32) -> i32 + Sync,
     first: i32,
 ) -> Done {
     match or_decline!(call.dtype(0)) {
@@ -51,16 +53,50 @@ fn along<T: Element, A: Copy + Sync>(
             sums.fill(first);
             for i in 0..n {
                 let i = if reverse { n - 1 - i } else { i } * inner;
-                let row = out[i..][..inner].iter_mut().zip(&x[i..][..inner]);
-                for (sum, (to, x)) in sums.iter_mut().zip(row) {
-                    let next = add(*sum, x);
-                    *to = finish(if exclusive { *sum } else { next });
-                    *sum = next;
-                }
+                let (add, finish, sums) = (&add, &finish, &mut sums[..]);
+                let (x, out) = (&x[i..][..inner], &mut out[i..][..inner]);
+                Arch::new().dispatch(Step {
+                    x,
+                    out,
+                    sums,
+                    exclusive,
+                    add,
+                    finish,
+                });
             }
         }
     });
     done(shape, out)
+}
+
+/// One step of many sums.
+struct Step<'a, T, A, F, G> {
+    x: &'a [T],
+    out: &'a mut [T],
+    sums: &'a mut [A],
+    exclusive: bool,
+    add: F,
+    finish: G,
+}
+
+impl<T, A: Copy, F: Fn(A, &T) -> A, G: Fn(A) -> T> NullaryFnOnce for Step<'_, T, A, F, G> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let (add, finish) = (self.add, self.finish);
+        let all = self.sums.iter_mut().zip(self.out.iter_mut().zip(self.x));
+        match self.exclusive {
+            true => all.for_each(|(sum, (to, x))| {
+                *to = finish(*sum);
+                *sum = add(*sum, x);
+            }),
+            false => all.for_each(|(sum, (to, x))| {
+                *sum = add(*sum, x);
+                *to = finish(*sum);
+            }),
+        }
+    }
 }
 
 #[cfg(test)]

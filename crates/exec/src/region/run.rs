@@ -13,7 +13,7 @@ use super::Region;
 use super::find::tensor;
 use super::lower;
 use super::nest::{Nest, advance, broadcast, nest};
-use crate::kernels::{Buffers, Each, Memory, Operand, Part, Place, Rows, Value, worth};
+use crate::kernels::{Context, Each, Operand, Part, Rows, Value, worth};
 use crate::plan::Plan;
 
 /// A region with the code of earlier runs.
@@ -33,17 +33,14 @@ impl Ready {
     }
 
     /// The values of the region that other steps need, or `None` if its steps have to be computed one by one, because
-    /// operands have other types than in the plan, or there are few rows. A value that has a place in `memory` is
+    /// operands have other types than in the plan, or there are few rows. A value that has a place in memory is
     /// written there.
     pub(crate) fn run<'a>(
         &self,
         plan: &Plan,
         defs: &[&'static OpDef],
         operands: &[Operand<'a>],
-        places: &'a [Option<&'a Place>],
-        memory: Option<Memory<'a>>,
-        buffers: &Buffers,
-        threads: usize,
+        context: Context<'a>,
     ) -> Option<Each<Value>> {
         for (operand, &slot) in operands.iter().zip(&self.region.inputs) {
             if tensor(plan, slot)?.dtype != operand.dtype()? {
@@ -67,10 +64,10 @@ impl Ready {
         let uniform: Each<bool> = nest.strides.last()?.iter().map(|&stride| stride == 0).collect();
         let kernel = self.kernel(plan, defs, &uniform)?;
         let total = nest.sizes.iter().product();
-        let mut all = Rows::new(operands, &dtypes, total, places, memory, buffers)?;
+        let mut all = Rows::new(operands, &dtypes, total, context)?;
         if total > 0 {
             let run = |part: &mut Part<'_, '_>| run_part(&kernel, &nest, &uniform, part);
-            match all.parts(worth(threads, total), total).as_mut_slice() {
+            match all.parts(worth(context.threads, total), total).as_mut_slice() {
                 [one] => run(one),
                 many => many.par_iter_mut().for_each(run),
             }
