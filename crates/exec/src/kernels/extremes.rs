@@ -17,9 +17,9 @@ pub(super) const KERNELS: &[Kernel] = &[
 
 fn position(
     call: &Call<'_>,
-    of_floats: fn(f32, f32) -> bool,
-    of_long: fn(i64, i64) -> bool,
-    of_short: fn(i32, i32) -> bool,
+    of_floats: impl Fn(f32, f32) -> bool + Sync,
+    of_long: impl Fn(i64, i64) -> bool + Sync,
+    of_short: impl Fn(i32, i32) -> bool + Sync,
 ) -> Done {
     match or_decline!(call.dtype(0)) {
         // The first NaN wins.
