@@ -16,6 +16,7 @@ mod numbers;
 mod parts;
 mod read;
 mod rebuild;
+mod rows;
 mod spread;
 #[cfg(test)]
 mod tests;
@@ -28,9 +29,9 @@ use self::read::Reader;
 use self::spread::{Facts, Spread};
 use self::types::Typed;
 use self::variables::Known;
-use super::Coverage;
 use super::certificate::Trail;
 use super::ledger::{Covers, Ledger};
+use super::{Coverage, SameTypes};
 use crate::instance::combine::combinations;
 use tautomer_op::{
     AttrDef, AttrKind, AttrValue, CostRule, Formula, Made, OpDef, OpTraits, OperandKind, ShapeRule, known, lookup,
@@ -450,10 +451,10 @@ fn without_kept_axes(term: &Term) -> Term {
 ///
 /// A rule with alternatives has a pair of terms for each combination of them.
 ///
-/// Outputs may differ by views and by what is broadcast only if `same_types`: at all instances that were tried, the
-/// sides have one type. Otherwise an engine that does not know the dimensions might replace one by the other where
-/// their types differ.
-pub(super) fn prove(rule: &Rule, same_types: bool) -> Option<Coverage> {
+/// Outputs may differ by views and by what is broadcast only if the sides have one type at all instances that were
+/// tried. Otherwise an engine that does not know the dimensions might replace one by the other where their types
+/// differ.
+pub(super) fn prove(rule: &Rule, types: SameTypes) -> Option<Coverage> {
     let facts = Facts::of(rule);
     // All alternatives of the source have to be the target.
     let choices = combinations(&rule.source)?;
@@ -462,12 +463,16 @@ pub(super) fn prove(rule: &Rule, same_types: bool) -> Option<Coverage> {
         if source.len() != target.len() {
             return None;
         }
+        let outputs = [source.as_slice(), target.as_slice()].concat();
         for (a, b) in source.iter().zip(&target) {
+            if a == b || types >= SameTypes::OfElements && rows::are_alike(&mut maker, (a, b), &outputs) {
+                continue;
+            }
             let mut spread = Spread {
                 maker: &mut maker,
                 facts: &facts,
             };
-            if a != b && !(same_types && (has_same_elements(a, b) || spread.are_alike(a, b))) {
+            if !(types == SameTypes::Always && (has_same_elements(a, b) || spread.are_alike(a, b))) {
                 return None;
             }
         }

@@ -289,6 +289,7 @@ fn what_holds_at_some_sizes_alone_is_not_proved() {
             trial: &trial,
             agreeing: &instances.iter().collect::<Vec<_>>(),
             refused: &[],
+            refuses_elements: false,
             all_types: true,
         };
         let proof = prove(&task);

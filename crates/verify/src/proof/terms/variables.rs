@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use super::numbers::Compared;
 use super::read::{Names, Reader};
+use super::rows::Equation;
 use super::types::Typed;
 use super::{Function, Key, Maker, Term};
 use tautomer_lang::ast::{BinaryOp, Dims, ExprId, ExprKind, TypeKind};
@@ -18,6 +19,8 @@ use tautomer_tensor::{DType, Dim};
 /// The facts about a rule.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
+    /// Names of floating-point numbers.
+    floats: BTreeSet<Key>,
     /// Names of integers, and of lists of integers.
     pub(super) integers: BTreeSet<Key>,
     pub(super) lists: BTreeSet<Key>,
@@ -35,6 +38,8 @@ pub(super) struct Known {
     given: BTreeSet<usize>,
     /// Shapes that broadcast to one of several others.
     broadcasts: Vec<(Vec<Rc<Term>>, Rc<Term>)>,
+    /// Equal integers, according to conditions: one of the equations in each list holds.
+    pub(super) equations: Vec<Vec<Equation>>,
     /// What names and the element types of variables are.
     pub(super) equal: BTreeMap<Rc<Term>, Rc<Term>>,
 }
@@ -108,6 +113,24 @@ impl Known {
         own.1 = Some(own.1.map_or(n, |own| own.min(n)));
     }
 
+    /// Adds that a shape has the entry that a condition looks at; otherwise the condition would not hold.
+    fn has_entry(&mut self, term: &Term) {
+        let Term::Function(Function::Element, parts) = term else {
+            return;
+        };
+        if let Term::Function(Function::Field(name), of) = &*parts[0]
+            && let (true, Term::Variable(i)) = (name == "shape", &*of[0])
+        {
+            // Where an index is less than 0, it is counted from the end.
+            let least = match &*parts[1] {
+                Term::Value(AttrValue::Int(Dim::Const(n))) if *n >= 0 => n.saturating_add(1),
+                Term::Value(AttrValue::Int(Dim::Const(n))) => n.saturating_neg(),
+                _ => 1,
+            };
+            self.at_least(*i, least);
+        }
+    }
+
     fn has_rank(&mut self, term: &Term, n: usize) {
         if let (Term::Variable(i), Ok(n)) = (term, i64::try_from(n)) {
             self.at_least(*i, n);
@@ -120,6 +143,7 @@ impl Known {
         match kind {
             AttrKind::Ints | AttrKind::Axes(_) if in_list => _ = self.integers.insert(key.clone()),
             AttrKind::Int | AttrKind::Axis(_) => _ = self.integers.insert(key.clone()),
+            AttrKind::Float => _ = self.floats.insert(key.clone()),
             AttrKind::Ints | AttrKind::Axes(_) => _ = self.lists.insert(key.clone()),
             _ => {}
         }
@@ -261,6 +285,12 @@ impl Reader<'_> {
     fn condition(&mut self, rule: &Rule, id: ExprId, names: &mut Names<'_>) {
         use BinaryOp::{And, Eq, Ge, Gt, Le, Lt};
         self.broadcast(rule, id, names);
+        if let Some(alternatives) = self.equations(rule, id, names) {
+            if let [(a, b)] = alternatives.as_slice() {
+                [a, b].into_iter().for_each(|side| self.maker.known.has_entry(side));
+            }
+            self.maker.known.equations.push(alternatives);
+        }
         let ExprKind::Binary { op, lhs, rhs } = *rule.ast.kind(id) else {
             return;
         };
@@ -296,6 +326,30 @@ impl Reader<'_> {
             }
         } else if op == Eq {
             self.equal(&a, &b);
+        }
+    }
+
+    /// The equations between integers in `a == b or c == d`.
+    fn equations(&mut self, rule: &Rule, id: ExprId, names: &mut Names<'_>) -> Option<Vec<Equation>> {
+        match *rule.ast.kind(id) {
+            ExprKind::Binary {
+                op: BinaryOp::Or,
+                lhs,
+                rhs,
+            } => {
+                let mut out = self.equations(rule, lhs, names)?;
+                out.extend(self.equations(rule, rhs, names)?);
+                Some(out)
+            }
+            ExprKind::Binary {
+                op: BinaryOp::Eq,
+                lhs,
+                rhs,
+            } => {
+                let (a, b) = (self.side(lhs, names)?, self.side(rhs, names)?);
+                (self.maker.is_integer(&a) && self.maker.is_integer(&b)).then(|| vec![(a, b)])
+            }
+            _ => None,
         }
     }
 
@@ -441,6 +495,7 @@ impl Maker {
             Term::Variable(i) => self.known.rank(*i).map_or_else(unknown, int),
             Term::Value(AttrValue::Int(Dim::Const(_)) | AttrValue::Float(_) | AttrValue::Bool(_)) => int(0),
             Term::Function(Function::Typed | Function::Named("value"), _) => int(0),
+            Term::Bound(key) if self.known.floats.contains(key) || self.known.integers.contains(key) => int(0),
             Term::Function(Function::When, parts) => {
                 let (a, b) = (self.rank(&parts[1]), self.rank(&parts[2]));
                 if a == b { a } else { unknown() }
@@ -478,7 +533,10 @@ impl Maker {
             }
             Formula::Product(Products::Convolution | Products::TransposedConvolution) => Some(self.rank(first?)),
             _ if def.shapes == ShapeRule::Permute => Some(self.rank(first?)),
-            _ if def.shapes == ShapeRule::Reshape => self.length(attr("shape")?),
+            _ if def.shapes == ShapeRule::Reshape => {
+                let shape = attr("shape").filter(|shape| self.has_integers(shape))?;
+                Some(self.len(shape.clone()))
+            }
             _ => None,
         }
     }
