@@ -14,6 +14,7 @@ mod laws;
 mod lists;
 mod numbers;
 mod parts;
+mod ranks;
 mod read;
 mod rebuild;
 mod rows;

@@ -20,7 +20,7 @@ use tautomer_tensor::{DType, Dim};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     /// Names of floating-point numbers.
-    floats: BTreeSet<Key>,
+    pub(super) floats: BTreeSet<Key>,
     /// Names of integers, and of lists of integers.
     pub(super) integers: BTreeSet<Key>,
     pub(super) lists: BTreeSet<Key>,
@@ -487,60 +487,6 @@ impl super::numbers::Sum {
 }
 
 impl Maker {
-    /// The number of axes of a value.
-    pub(super) fn rank(&self, term: &Rc<Term>) -> Rc<Term> {
-        let int = |n: i64| super::parts::value(AttrValue::int(n));
-        let unknown = || super::parts::function(Function::Field("rank".to_owned()), vec![term.clone()]);
-        match &**term {
-            Term::Variable(i) => self.known.rank(*i).map_or_else(unknown, int),
-            Term::Value(AttrValue::Int(Dim::Const(_)) | AttrValue::Float(_) | AttrValue::Bool(_)) => int(0),
-            Term::Function(Function::Typed | Function::Named("value"), _) => int(0),
-            Term::Bound(key) if self.known.floats.contains(key) || self.known.integers.contains(key) => int(0),
-            Term::Function(Function::When, parts) => {
-                let (a, b) = (self.rank(&parts[1]), self.rank(&parts[2]));
-                if a == b { a } else { unknown() }
-            }
-            Term::Call(head, operands, attrs) => self.rank_of_call(head, operands, attrs).unwrap_or_else(unknown),
-            _ => unknown(),
-        }
-    }
-
-    fn rank_of_call(&self, head: &super::Head, operands: &[Rc<Term>], attrs: &[Rc<Term>]) -> Option<Rc<Term>> {
-        use tautomer_op::{Formula, Products};
-        let called = self.called(head)?;
-        if called.broadcasts {
-            // Values without axes add none.
-            let mut ranks: Vec<Rc<Term>> = operands.iter().map(|operand| self.rank(operand)).collect();
-            let zero = super::parts::value(AttrValue::int(0));
-            ranks.sort();
-            ranks.dedup();
-            if ranks.len() > 1 {
-                ranks.retain(|rank| *rank != zero);
-            }
-            return match ranks.as_slice() {
-                [one] => Some(one.clone()),
-                _ => None,
-            };
-        }
-        let def = head.in_table()?;
-        let attr = |name: &str| def.attr_index(name).and_then(|i| attrs.get(i));
-        let first = operands.first();
-        match def.law() {
-            Formula::Reduction(_)
-                if matches!(attr("keepdims").map(|a| &**a), Some(Term::Value(AttrValue::Bool(true)))) =>
-            {
-                Some(self.rank(first?))
-            }
-            Formula::Product(Products::Convolution | Products::TransposedConvolution) => Some(self.rank(first?)),
-            _ if def.shapes == ShapeRule::Permute => Some(self.rank(first?)),
-            _ if def.shapes == ShapeRule::Reshape => {
-                let shape = attr("shape").filter(|shape| self.has_integers(shape))?;
-                Some(self.len(shape.clone()))
-            }
-            _ => None,
-        }
-    }
-
     /// A condition that compares two integers.
     pub(super) fn compared(op: BinaryOp) -> Option<Compared> {
         Some(match op {
