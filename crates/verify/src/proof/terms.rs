@@ -14,6 +14,7 @@ mod laws;
 mod lists;
 mod numbers;
 mod parts;
+mod polynomials;
 mod ranks;
 mod read;
 mod rebuild;
@@ -38,7 +39,7 @@ use tautomer_op::{
     AttrDef, AttrKind, AttrValue, CostRule, Formula, Made, OpDef, OpTraits, OperandKind, ShapeRule, known, lookup,
     table,
 };
-use tautomer_rule::Rule;
+use tautomer_rule::{Class, Rule};
 use tautomer_tensor::DType;
 
 /// Limit on the vertices of a term, each counted as often as it is used.
@@ -473,7 +474,11 @@ pub(super) fn prove(rule: &Rule, types: SameTypes) -> Option<Coverage> {
                 maker: &mut maker,
                 facts: &facts,
             };
-            if !(types == SameTypes::Always && (has_same_elements(a, b) || spread.are_alike(a, b))) {
+            let is_right = types == SameTypes::Always
+                && (has_same_elements(a, b)
+                    || spread.are_alike(a, b)
+                    || rule.class == Class::Real && polynomials::are_alike(&mut maker, a, b));
+            if !is_right {
                 return None;
             }
         }

@@ -37,10 +37,17 @@ impl Maker {
             if ranks.len() > 1 {
                 ranks.retain(|rank| *rank != zero);
             }
-            return match ranks.as_slice() {
-                [one] => Some(one.clone()),
-                _ => None,
+            // The largest, if it is known which one that is.
+            let is_largest = |rank: &Rc<Term>| {
+                ranks.iter().all(|other| {
+                    let more = self.sum(rank).zip(self.sum(other));
+                    rank == other
+                        || more
+                            .and_then(|(rank, other)| rank.plus(&other, -1))
+                            .is_some_and(|more| self.is_at_least(&more, 0))
+                })
             };
+            return ranks.iter().find(|rank| is_largest(rank)).cloned();
         }
         let def = head.in_table()?;
         let attr = |name: &str| def.attr_index(name).and_then(|i| attrs.get(i));

@@ -1,5 +1,6 @@
 //! Terms of rules that hold by definition, and of rules that are almost like them.
 
+mod polynomials;
 mod rows;
 
 use std::sync::Arc;
