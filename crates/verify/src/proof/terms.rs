@@ -474,10 +474,10 @@ pub(super) fn prove(rule: &Rule, types: SameTypes) -> Option<Coverage> {
                 maker: &mut maker,
                 facts: &facts,
             };
-            let is_right = types == SameTypes::Always
-                && (has_same_elements(a, b)
-                    || spread.are_alike(a, b)
-                    || rule.class == Class::Real && polynomials::are_alike(&mut maker, a, b));
+            let is_right = types == SameTypes::Always && (has_same_elements(a, b) || spread.are_alike(a, b))
+                || types >= SameTypes::OfElements
+                    && rule.class == Class::Real
+                    && polynomials::are_alike(&mut maker, a, b);
             if !is_right {
                 return None;
             }

@@ -9,8 +9,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::laws::is_tensor;
-use super::parts::{boolean, list, value};
+use super::numbers::Sum;
+use super::parts::{boolean, function, list, value};
+use super::rows::{Equation, are_equal};
 use super::types::takes_floats_alone;
+use super::variables::extent;
 use super::{Function, Head, Maker, Term, lists};
 use tautomer_op::{AttrValue, Formula, Function as Law, ShapeRule};
 
@@ -156,6 +159,12 @@ impl Maker {
         if let (None, [vector], Some(n)) = (behind, operands, self.axes_behind(head, operands, attrs)) {
             return self.polynomial(vector, Some(&n));
         }
+        if let (Some(axes), [whole]) = (behind, operands)
+            && self.is_vector_of(head, attrs)
+            && self.has_one_axis(whole, axes)
+        {
+            return Some(Polynomial::atom(whole.clone()));
+        }
         if !called.elementwise || !called.broadcasts {
             return self.element_of(term.clone(), term, behind);
         }
@@ -207,6 +216,64 @@ impl Maker {
         let ones = written.iter().all(|entry| *entry == one) && parts[1..].iter().all(is_one);
         let written = list(written.to_vec());
         ones.then(|| parts[1..].iter().fold(written, |all, part| self.concat(&all, part)))
+    }
+
+    /// True for a change of shape to a vector.
+    fn is_vector_of(&self, head: &Head, attrs: &[Rc<Term>]) -> bool {
+        let shape = head.in_table().filter(|def| def.shapes == ShapeRule::Reshape);
+        let shape = shape.and_then(|def| attrs.get(def.attr_index("shape")?));
+        let length = shape.and_then(|shape| self.length(shape));
+        length.is_some_and(|length| *length == Term::Value(AttrValue::int(1)))
+    }
+
+    /// True if a variable has all of its elements along one axis, with as many behind it: the dimension along that axis
+    /// is the number of elements. (If that is 0, nothing that it is broadcast to has an element.)
+    fn has_one_axis(&self, x: &Rc<Term>, behind: &Rc<Term>) -> bool {
+        if !matches!(**x, Term::Variable(_)) {
+            return false;
+        }
+        let field = |name: &str, of: &Rc<Term>| function(Function::Field(name.to_owned()), vec![of.clone()]);
+        let mut equations: Vec<Equation> = self
+            .known
+            .equations
+            .iter()
+            .filter(|all| all.len() == 1)
+            .flatten()
+            .cloned()
+            .collect();
+        let sizes: Vec<Equation> = equations
+            .iter()
+            .flat_map(|(a, b)| [a, b])
+            .filter_map(|side| match &**side {
+                Term::Function(Function::Field(name), of) if name == "size" => Some(of[0].clone()),
+                _ => None,
+            })
+            .filter(|of| *self.rank(of) == Term::Value(AttrValue::int(1)))
+            .map(|of| (field("size", &of), extent(&of, 0)))
+            .collect();
+        let shape = field("shape", x);
+        let has_place = |side: &&Rc<Term>| match &***side {
+            Term::Function(Function::Element, parts) if parts[0] == shape => {
+                let place = self.sum(&parts[1]);
+                let is_inside = |place: &Sum| self.is_at_least(place, 0) || self.known.not_negative.contains(place);
+                let rest = || {
+                    let place = place.filter(is_inside)?.plus(&Sum::constant(1), 1)?;
+                    let rest = self.sum(&self.rank(x))?.plus(&place, -1)?;
+                    Some(rest == self.sum(&self.length(behind)?)?)
+                };
+                rest() == Some(true)
+            }
+            _ => false,
+        };
+        let places: Vec<Rc<Term>> = equations
+            .iter()
+            .flat_map(|(a, b)| [a, b])
+            .filter(has_place)
+            .cloned()
+            .collect();
+        equations.extend(sizes);
+        let size = field("size", x);
+        places.iter().any(|place| are_equal(&equations, &size, place))
     }
 
     /// True for a value that can only be of a floating-point type: what is made by a function of such numbers, and what

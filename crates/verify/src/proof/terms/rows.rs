@@ -140,26 +140,6 @@ impl Rows<'_> {
         term.clone()
     }
 
-    /// True if two integers are equal, according to the equations.
-    fn are_equal(&self, a: &Rc<Term>, b: &Rc<Term>) -> bool {
-        let mut reached = vec![a.clone()];
-        let mut next = 0;
-        while let Some(term) = reached.get(next).cloned() {
-            if term == *b {
-                return true;
-            }
-            for (x, y) in &self.equations {
-                for (x, y) in [(x, y), (y, x)] {
-                    if *x == term && !reached.contains(y) {
-                        reached.push(y.clone());
-                    }
-                }
-            }
-            next += 1;
-        }
-        false
-    }
-
     /// Terms with the elements of an output in row-major order: itself, and with what is viewed in place of views.
     fn forms(&mut self, output: &Rc<Term>) -> Vec<Rc<Term>> {
         let inner = Rc::new(without_views(output).clone());
@@ -233,7 +213,7 @@ impl Rows<'_> {
         };
         let wanted = self.last(&view.base);
         // A written -1 is no dimension, and the equations lead to none from it.
-        self.are_equal(&entry, &wanted) || self.are_equal(&self.last(&view.whole), &wanted)
+        are_equal(&self.equations, &entry, &wanted) || are_equal(&self.equations, &self.last(&view.whole), &wanted)
     }
 
     /// A term whose rows are made from those of a view, made from the rows of what is viewed.
@@ -332,7 +312,7 @@ impl Rows<'_> {
         }
         // One element for all elements.
         let size = function(Function::Field("size".to_owned()), vec![term.clone()]);
-        self.are_equal(&size, &value(AttrValue::int(1)))
+        are_equal(&self.equations, &size, &value(AttrValue::int(1)))
     }
 
     /// True for a value that broadcasts to a matrix of one row, if neither the view nor what is viewed is a vector.
@@ -397,6 +377,26 @@ impl Rows<'_> {
             _ => Some(term.clone()),
         }
     }
+}
+
+/// True if two integers are equal, according to equations.
+pub(super) fn are_equal(equations: &[Equation], a: &Rc<Term>, b: &Rc<Term>) -> bool {
+    let mut reached = vec![a.clone()];
+    let mut next = 0;
+    while let Some(term) = reached.get(next).cloned() {
+        if term == *b {
+            return true;
+        }
+        for (x, y) in equations {
+            for (x, y) in [(x, y), (y, x)] {
+                if *x == term && !reached.contains(y) {
+                    reached.push(y.clone());
+                }
+            }
+        }
+        next += 1;
+    }
+    false
 }
 
 fn function_of_shape(x: &Rc<Term>) -> Rc<Term> {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::numbers::Compared;
+use super::numbers::{Compared, Sum};
 use super::read::{Names, Reader};
 use super::rows::Equation;
 use super::types::Typed;
@@ -40,6 +40,8 @@ pub(super) struct Known {
     broadcasts: Vec<(Vec<Rc<Term>>, Rc<Term>)>,
     /// Equal integers, according to conditions: one of the equations in each list holds.
     pub(super) equations: Vec<Vec<Equation>>,
+    /// Sums that are not negative, according to conditions.
+    pub(super) not_negative: Vec<Sum>,
     /// What names and the element types of variables are.
     pub(super) equal: BTreeMap<Rc<Term>, Rc<Term>>,
 }
@@ -171,7 +173,13 @@ impl Known {
         }
         let named = match def.shapes {
             ShapeRule::PerChannel(Channel::Second | Channel::Named) => {
-                operands.iter().skip(1).for_each(|vector| self.has_rank(vector, 1));
+                for vector in operands.iter().skip(1) {
+                    self.has_rank(vector, 1);
+                    if let (Term::Variable(_), ShapeRule::PerChannel(Channel::Second)) = (&**vector, def.shapes) {
+                        let channels = (extent(vector, 0), extent(&operands[0], 1));
+                        self.equations.push(vec![channels]);
+                    }
+                }
                 def.shapes == ShapeRule::PerChannel(Channel::Named)
             }
             ShapeRule::Permute => {
@@ -311,6 +319,13 @@ impl Reader<'_> {
             return;
         };
         let Some(difference) = x.plus(&y, -1) else { return };
+        let less = if matches!(op, Gt | Lt) { -1 } else { 0 };
+        for factor in [1, -1] {
+            let is_said = op == Eq || (factor > 0) == matches!(op, Ge | Gt);
+            if let (true, Some(sum)) = (is_said, Sum::constant(less).plus(&difference, factor)) {
+                self.maker.known.not_negative.push(sum);
+            }
+        }
         // Bounds of the rank of one variable.
         if let Some((variable, factor, constant)) = difference.of_one_rank() {
             // `factor * rank + constant` is compared with 0.
@@ -453,6 +468,15 @@ impl Reader<'_> {
     }
 }
 
+/// A dimension of a value.
+pub(super) fn extent(x: &Rc<Term>, axis: i64) -> Rc<Term> {
+    let shape = super::parts::function(Function::Field("shape".to_owned()), vec![x.clone()]);
+    super::parts::function(
+        Function::Element,
+        vec![shape, super::parts::value(AttrValue::int(axis))],
+    )
+}
+
 /// The element type of a variable.
 fn dtype_of(variable: usize) -> Rc<Term> {
     let variable = Rc::new(Term::Variable(variable));
@@ -472,7 +496,7 @@ fn is_arithmetic(def: &OpDef) -> bool {
     .any(|function| law == Formula::Function(function))
 }
 
-impl super::numbers::Sum {
+impl Sum {
     /// For `factor * x.rank + constant` with a variable `x` and a factor 1 or -1: these three.
     fn of_one_rank(&self) -> Option<(usize, i64, i64)> {
         let (term, factor, constant) = self.of_one()?;

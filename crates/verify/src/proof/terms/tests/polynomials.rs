@@ -88,3 +88,45 @@ fn other_polynomials_are_different() {
         assert!(!is_one_term(text), "{text}");
     }
 }
+
+/// A factor for each channel after a normalization, if the condition holds.
+fn factor_of_channels(condition: &str, shift: &str) -> bool {
+    is_one_term(&format!(
+        "(x, s, b, c) {{ instance_normalization(x, s, b) {{..r}} * c => \
+         instance_normalization(x, s * reshape(c) {{shape = s.shape}}, {shift}) {{..r}} where {condition} numerics real }}"
+    ))
+}
+
+#[test]
+fn values_along_one_axis_are_vectors() {
+    let shift = "b * reshape(c) {shape = s.shape}";
+    assert!(factor_of_channels(
+        "c.rank >= x.rank - 1, c.size == s.size, c.shape[c.rank - x.rank + 1] == x.shape[1]",
+        shift
+    ));
+    assert!(factor_of_channels(
+        "c.rank > x.rank - 2, c.shape[c.rank - x.rank + 1] == s.shape[0], c.size == x.shape[1]",
+        shift
+    ));
+    for condition in [
+        // Where the place is less than 0, it is counted from the end.
+        "c.size == s.size, c.shape[c.rank - x.rank + 1] == x.shape[1]",
+        "c.rank >= x.rank - 2, c.size == s.size, c.shape[c.rank - x.rank + 1] == x.shape[1]",
+        // Other axes have elements, too.
+        "c.rank >= x.rank - 1, c.shape[c.rank - x.rank + 1] == x.shape[1]",
+        "c.rank >= x.rank - 1, c.size >= s.size, c.shape[c.rank - x.rank + 1] == x.shape[1]",
+        "c.rank >= x.rank - 1, c.size == x.shape[0], c.shape[c.rank - x.rank + 1] == x.shape[1]",
+        // Along another axis.
+        "c.rank >= x.rank - 1, c.size == s.size, c.shape[c.rank - x.rank + 2] == x.shape[1]",
+        "c.rank >= x.rank - 1, c.size == s.size, c.shape[c.rank - x.rank + 1] == x.shape[0]",
+        "c.rank >= x.rank - 1, c.size == s.size, c.shape[c.rank - 1] == x.shape[1], x.shape[1] > 0",
+        "c.rank >= x.rank - 1, c.size == s.size, c.shape[0] == x.shape[1]",
+        "c.rank >= x.rank - 1, c.size == s.size, c.shape[c.rank - x.rank + 1] == x.shape[1] or c.rank == 1",
+    ] {
+        assert!(!factor_of_channels(condition, shift), "{condition}");
+    }
+    assert!(!factor_of_channels(
+        "c.rank >= x.rank - 1, c.size == s.size, c.shape[c.rank - x.rank + 1] == x.shape[1]",
+        "b"
+    ));
+}
