@@ -404,14 +404,6 @@ fn what_was_only_tried_is_not_proved_for_all() {
             "the value of `c`",
         ),
         (
-            "r(x, c: const) { x * c => -(-x * c) where c.rank == 0, x.dtype == f32, value(c) > 0.4 or x.rank == 2 numerics real }",
-            "the value of `c`",
-        ),
-        (
-            "r(x) { elu(x) {alpha = a} => elu(x) {alpha = a * 1.0} where x.dtype == f32 numerics real }",
-            "`alpha` of `elu`",
-        ),
-        (
             "r(x[i]) { concat(relu(x[i]) for i in 0..n) {axis = k} => relu(concat(x[i] for i in 0..n) {axis = k}) numerics bitwise }",
             "the number of members `n`",
         ),
