@@ -268,6 +268,15 @@ impl Recipe {
         })
     }
 
+    /// True if a leaf or a constant has no elements.
+    pub(crate) fn has_empty_leaf(&self) -> bool {
+        self.steps.iter().any(|step| match step {
+            Step::Leaf { shape, .. } | Step::Fill { shape, .. } => shape.contains(&0),
+            Step::Const(tensor) => tensor.shape().contains(&0),
+            _ => false,
+        })
+    }
+
     /// The shape of a leaf, or of a constant with equal elements.
     pub(crate) fn shape(&self, step: usize) -> Option<&Vec<i64>> {
         match &self.steps[step] {

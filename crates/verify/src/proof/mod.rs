@@ -106,8 +106,29 @@ pub(super) struct Task<'a> {
     pub(super) agreeing: &'a [&'a Recipe],
     /// Instances where no engine applies the rule, because of the type of the target; at other sizes an engine may.
     pub(super) refused: &'a [Recipe],
+    /// True if no operand is empty at one of them.
+    pub(super) refuses_elements: bool,
     /// True if the instances cover all element types that operators and conditions admit.
     pub(super) all_types: bool,
+}
+
+/// Whether the sides have one type at all instances that were tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum SameTypes {
+    Not,
+    /// Where no operand is empty. A dimension 0 that is written in a shape may stand for another one.
+    OfElements,
+    Always,
+}
+
+impl SameTypes {
+    fn of(task: &Task<'_>) -> SameTypes {
+        match (task.refused.is_empty(), task.refuses_elements) {
+            (true, _) => SameTypes::Always,
+            (false, false) => SameTypes::OfElements,
+            (false, true) => SameTypes::Not,
+        }
+    }
 }
 
 /// Runs a proof on a thread with a large stack; `None` if it panics.
@@ -127,7 +148,7 @@ pub(super) fn prove(task: &Task<'_>) -> Result<Coverage, String> {
         // Forms with windows take long.
         if ranks::spatial::applies(task.rule)
             && !task.agreeing.is_empty()
-            && let Some(proved) = terms::prove(task.rule, task.refused.is_empty())
+            && let Some(proved) = terms::prove(task.rule, SameTypes::of(task))
         {
             return Ok(proved);
         }
@@ -136,7 +157,7 @@ pub(super) fn prove(task: &Task<'_>) -> Result<Coverage, String> {
         if is_complete || task.agreeing.is_empty() {
             return proved;
         }
-        terms::prove(task.rule, task.refused.is_empty()).map_or(proved, Ok)
+        terms::prove(task.rule, SameTypes::of(task)).map_or(proved, Ok)
     })
     .unwrap_or_else(|| Err("internal error: the proof failed".to_owned()))
 }

@@ -14,8 +14,11 @@ mod laws;
 mod lists;
 mod numbers;
 mod parts;
+mod polynomials;
+mod ranks;
 mod read;
 mod rebuild;
+mod rows;
 mod spread;
 #[cfg(test)]
 mod tests;
@@ -28,15 +31,15 @@ use self::read::Reader;
 use self::spread::{Facts, Spread};
 use self::types::Typed;
 use self::variables::Known;
-use super::Coverage;
 use super::certificate::Trail;
 use super::ledger::{Covers, Ledger};
+use super::{Coverage, SameTypes};
 use crate::instance::combine::combinations;
 use tautomer_op::{
     AttrDef, AttrKind, AttrValue, CostRule, Formula, Made, OpDef, OpTraits, OperandKind, ShapeRule, known, lookup,
     table,
 };
-use tautomer_rule::Rule;
+use tautomer_rule::{Class, Rule};
 use tautomer_tensor::DType;
 
 /// Limit on the vertices of a term, each counted as often as it is used.
@@ -450,10 +453,10 @@ fn without_kept_axes(term: &Term) -> Term {
 ///
 /// A rule with alternatives has a pair of terms for each combination of them.
 ///
-/// Outputs may differ by views and by what is broadcast only if `same_types`: at all instances that were tried, the
-/// sides have one type. Otherwise an engine that does not know the dimensions might replace one by the other where
-/// their types differ.
-pub(super) fn prove(rule: &Rule, same_types: bool) -> Option<Coverage> {
+/// Outputs may differ by views and by what is broadcast only if the sides have one type at all instances that were
+/// tried. Otherwise an engine that does not know the dimensions might replace one by the other where their types
+/// differ.
+pub(super) fn prove(rule: &Rule, types: SameTypes) -> Option<Coverage> {
     let facts = Facts::of(rule);
     // All alternatives of the source have to be the target.
     let choices = combinations(&rule.source)?;
@@ -462,12 +465,20 @@ pub(super) fn prove(rule: &Rule, same_types: bool) -> Option<Coverage> {
         if source.len() != target.len() {
             return None;
         }
+        let outputs = [source.as_slice(), target.as_slice()].concat();
         for (a, b) in source.iter().zip(&target) {
+            if a == b || types >= SameTypes::OfElements && rows::are_alike(&mut maker, (a, b), &outputs) {
+                continue;
+            }
             let mut spread = Spread {
                 maker: &mut maker,
                 facts: &facts,
             };
-            if a != b && !(same_types && (has_same_elements(a, b) || spread.are_alike(a, b))) {
+            let is_right = types == SameTypes::Always && (has_same_elements(a, b) || spread.are_alike(a, b))
+                || types >= SameTypes::OfElements
+                    && rule.class == Class::Real
+                    && polynomials::are_alike(&mut maker, a, b);
+            if !is_right {
                 return None;
             }
         }

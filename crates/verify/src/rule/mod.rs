@@ -137,6 +137,7 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
                     trial: &trial,
                     agreeing: forms,
                     refused: search.refused(),
+                    refuses_elements: search.refuses_elements,
                     all_types: search.all_types,
                 })
             };

@@ -54,6 +54,8 @@ pub(crate) struct Search<'a> {
     same_bits: Option<bool>,
     /// Instances where no engine applies the rule, because of the type of the target.
     pub(super) refused: Vec<Recipe>,
+    /// True if no operand is empty at one of them.
+    pub(crate) refuses_elements: bool,
     /// Indices into `pool` of instances with element types for which nothing was compared.
     pub(super) uncompared: Vec<usize>,
     /// True if the instances cover all element types that operators and conditions admit.
@@ -94,6 +96,7 @@ impl<'a> Search<'a> {
             evidence: EvidenceCounts::default(),
             same_bits: None,
             refused: Vec::new(),
+            refuses_elements: false,
             uncompared: Vec::new(),
             all_types: false,
             plain: PlainCounts::default(),
@@ -273,6 +276,7 @@ impl<'a> Search<'a> {
             }
             Finding::Refused(reason) => {
                 self.report.refused += 1;
+                self.refuses_elements |= !recipe.has_empty_leaf();
                 self.report.refusal.get_or_insert(reason);
                 if self.refused.len() < REFUSED {
                     self.refused.push(recipe.clone());

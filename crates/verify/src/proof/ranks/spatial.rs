@@ -36,9 +36,9 @@ use crate::proof::cases::{Given, prove_from};
 use crate::proof::facts::Facts;
 use crate::proof::form::{FREE, Form, has_sized_constants};
 use crate::proof::level::AtLevel;
-use crate::proof::scope::{Prepared, Scope};
+use crate::proof::scope::{Prepared, Scope, calls};
 use tautomer_op::AttrValue;
-use tautomer_rule::{PatternId, PatternNode, Rule};
+use tautomer_rule::{AttrPattern, PatternId, PatternNode, Rule};
 use tautomer_tensor::{DType, Dim};
 
 /// Limit on the forms with one spatial axis, and on the ranks of variables in each.
@@ -206,10 +206,26 @@ fn read(text: &Text<'_>, variables: &[Axes]) -> Result<(Vec<Axes>, Vec<Axes>, Sa
 /// The things that the vertices of the pattern match, apart from ranks and lists.
 type Signature = Vec<(PatternId, Step)>;
 
+/// True if the rule tells apart which values are known ahead of time, other than by the classes of its variables.
+fn asks_for_params(rule: &Rule) -> bool {
+    let computed = rule.source.nodes().filter_map(|(_, node)| match node {
+        PatternNode::Call { attrs, .. } => Some(attrs),
+        _ => None,
+    });
+    let computed = computed.flatten().filter_map(|attr| match attr {
+        AttrPattern::Computed(id) => Some(*id),
+        _ => None,
+    });
+    let target = rule.target.lets.iter().map(|l| l.value).chain([rule.target.result]);
+    let mut all = rule.conditions.iter().copied().chain(target).chain(computed);
+    all.any(|id| calls(&rule.ast, id, &|f| f.name == "is_static"))
+}
+
 /// The signature of an instance. Where variables match one value, it is that of instances where they do not, which have
 /// that one as a special case.
-fn signature(bound: &[(PatternId, usize)], recipe: &Recipe, floats_alike: bool) -> Signature {
+fn signature(scope: &Scope<'_>, bound: &[(PatternId, usize)], recipe: &Recipe) -> Signature {
     let plain = structure(recipe);
+    let (floats_alike, params_alike) = (scope.ignores_float_types(), !asks_for_params(scope.rule()));
     let own = |&(at, step): &(PatternId, usize)| {
         let mut own = plain.steps[step].clone();
         if let Step::Leaf { dtype, .. } | Step::Fill { dtype, .. } = &mut own
@@ -219,7 +235,10 @@ fn signature(bound: &[(PatternId, usize)], recipe: &Recipe, floats_alike: bool) 
             *dtype = DType::F32;
         }
         match &mut own {
-            Step::Leaf { name, .. } => *name = Arc::from(""),
+            Step::Leaf { name, param, .. } => {
+                *name = Arc::from("");
+                *param &= !params_alike;
+            }
             Step::Call { operands, .. } => operands.clear(),
             _ => {}
         }
@@ -234,7 +253,6 @@ fn signature(bound: &[(PatternId, usize)], recipe: &Recipe, floats_alike: bool) 
 fn bases(scope: &Scope<'_>, forms: &[Prepared]) -> Option<Vec<Base>> {
     let mut out: Vec<(Signature, Base)> = Vec::new();
     let mut others: Vec<Signature> = Vec::new();
-    let floats_alike = scope.ignores_float_types();
     for prepared in forms {
         let variable = |&(at, step): &(_, usize)| match scope.rule().source.node(at) {
             PatternNode::Variable(i) => Some((step, *i)),
@@ -244,7 +262,7 @@ fn bases(scope: &Scope<'_>, forms: &[Prepared]) -> Option<Vec<Base>> {
         let mut plain = prepared.clone();
         plain.open.retain(|open| open.def.attrs[open.attr].name != "auto_pad");
         for recipe in scope.finite(&plain, WORDS)? {
-            let key = signature(&prepared.bound, &recipe, floats_alike);
+            let key = signature(scope, &prepared.bound, &recipe);
             if axes_of(prepared) != Some(1) {
                 others.push(key);
                 continue;
@@ -331,7 +349,7 @@ fn by_padding(rule: &Rule, form: &Form) -> Vec<Form> {
     let written = |node: &PatternNode| match node {
         PatternNode::Call { def, attrs, .. } if slides(def) => {
             let word = def.attr_index("auto_pad").and_then(|i| attrs.get(i));
-            word.is_none_or(|word| matches!(word, tautomer_rule::AttrPattern::Value(_)))
+            word.is_none_or(|word| matches!(word, AttrPattern::Value(_)))
         }
         _ => true,
     };

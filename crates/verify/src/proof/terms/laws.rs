@@ -35,6 +35,7 @@ impl Maker {
             ShapeRule::Permute => self.order(called, operands, attrs),
             ShapeRule::Reshape | ShapeRule::InsertAxes if is_view(def) => self.vector(def, operands, attrs),
             _ if def.law() == Formula::Product(Products::Convolution) => self.biased(called, operands, attrs),
+            _ if def.law() == Formula::Product(Products::Gemm) => self.product_and_sum(def, operands, attrs),
             _ => None,
         }
     }
@@ -297,6 +298,47 @@ impl Maker {
         let bias = self.call(Called::operator(reshape), vec![b.clone()], with_shape(reshape, &shape))?;
         let y = self.call(called.clone(), vec![x.clone(), w.clone()], attrs.to_vec())?;
         self.call(Called::operator(add), vec![y, bias], Vec::new())
+    }
+}
+
+impl Maker {
+    /// A `gemm` without factors: a product of matrices, and a sum.
+    fn product_and_sum(&mut self, def: &OpDef, operands: &[Rc<Term>], attrs: &[Rc<Term>]) -> Option<Rc<Term>> {
+        let attr = |name: &str| def.attr_index(name).and_then(|i| attrs.get(i)).map(|attr| &**attr);
+        let is_one = |name: &str| attr(name) == Some(&Term::Value(AttrValue::float(1.0)));
+        let truth = |name: &str| match attr(name) {
+            Some(Term::Value(AttrValue::Bool(b))) => Some(*b),
+            _ => None,
+        };
+        if !self.real || !is_one("alpha") || !is_one("beta") || truth("transA")? {
+            return None;
+        }
+        let (a, b, c) = match operands {
+            [a, b] => (a, b, None),
+            [a, b, c] => (a, b, Some(c)),
+            _ => return None,
+        };
+        // A variable may match an operand that is left out.
+        if c.is_some_and(|c| !self.known.is_given_operand(c)) {
+            return None;
+        }
+        let b = match truth("transB")? {
+            true => self.call(
+                Called::operator(lookup(known::TRANSPOSE)?),
+                vec![b.clone()],
+                vec![value(AttrValue::ints(&[1, 0]))],
+            )?,
+            false => b.clone(),
+        };
+        let product = self.call(Called::operator(lookup(known::MATMUL)?), vec![a.clone(), b], Vec::new())?;
+        match c {
+            Some(c) => self.call(
+                Called::operator(lookup(known::ADD)?),
+                vec![product, c.clone()],
+                Vec::new(),
+            ),
+            None => Some(product),
+        }
     }
 }
 

@@ -1,11 +1,15 @@
 //! Terms of rules that hold by definition, and of rules that are almost like them.
 
+mod polynomials;
+mod rows;
+
 use std::sync::Arc;
 
 use tautomer_diag::Source;
 use tautomer_lang::parse_rules;
 use tautomer_rule::load_rules;
 
+use crate::proof::SameTypes;
 use crate::{Options, Verdict, verify};
 
 /// Whether both sides of a rule are one term.
@@ -24,7 +28,7 @@ fn is_one_term(text: &str) -> bool {
          /// A rule.\nrule r{text}"
     );
     let set = load_rules(parse_rules(Arc::new(Source::new("test.rules", text.as_str()))).unwrap()).unwrap();
-    super::prove(&set.rules[0], true).is_some()
+    super::prove(&set.rules[0], SameTypes::Always).is_some()
 }
 
 /// The verdict on a rule.

@@ -103,3 +103,13 @@ pub(super) fn keeps_type(def: &'static OpDef) -> bool {
         .peekable();
     all.peek().is_some() && all.all(|(dtype, result)| result == Some(dtype))
 }
+
+/// True if the operand and the result of an operator with one operand are always of a floating-point type.
+pub(super) fn takes_floats_alone(def: &'static OpDef) -> bool {
+    let takes = |dtype: DType| {
+        let mut graph = Graph::new();
+        let x = graph.input("x", TensorType::new(dtype, Shape::from_iter([])));
+        graph.call(Op::Known(def), &[x], &[]).is_ok()
+    };
+    keeps_type(def) && DType::ALL.into_iter().all(|dtype| dtype.is_float() || !takes(dtype))
+}

@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::numbers::Compared;
+use super::numbers::{Compared, Sum};
 use super::read::{Names, Reader};
+use super::rows::Equation;
 use super::types::Typed;
 use super::{Function, Key, Maker, Term};
 use tautomer_lang::ast::{BinaryOp, Dims, ExprId, ExprKind, TypeKind};
@@ -18,6 +19,8 @@ use tautomer_tensor::{DType, Dim};
 /// The facts about a rule.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
+    /// Names of floating-point numbers.
+    pub(super) floats: BTreeSet<Key>,
     /// Names of integers, and of lists of integers.
     pub(super) integers: BTreeSet<Key>,
     pub(super) lists: BTreeSet<Key>,
@@ -35,6 +38,10 @@ pub(super) struct Known {
     given: BTreeSet<usize>,
     /// Shapes that broadcast to one of several others.
     broadcasts: Vec<(Vec<Rc<Term>>, Rc<Term>)>,
+    /// Equal integers, according to conditions: one of the equations in each list holds.
+    pub(super) equations: Vec<Vec<Equation>>,
+    /// Sums that are not negative, according to conditions.
+    pub(super) not_negative: Vec<Sum>,
     /// What names and the element types of variables are.
     pub(super) equal: BTreeMap<Rc<Term>, Rc<Term>>,
 }
@@ -108,6 +115,24 @@ impl Known {
         own.1 = Some(own.1.map_or(n, |own| own.min(n)));
     }
 
+    /// Adds that a shape has the entry that a condition looks at; otherwise the condition would not hold.
+    fn has_entry(&mut self, term: &Term) {
+        let Term::Function(Function::Element, parts) = term else {
+            return;
+        };
+        if let Term::Function(Function::Field(name), of) = &*parts[0]
+            && let (true, Term::Variable(i)) = (name == "shape", &*of[0])
+        {
+            // Where an index is less than 0, it is counted from the end.
+            let least = match &*parts[1] {
+                Term::Value(AttrValue::Int(Dim::Const(n))) if *n >= 0 => n.saturating_add(1),
+                Term::Value(AttrValue::Int(Dim::Const(n))) => n.saturating_neg(),
+                _ => 1,
+            };
+            self.at_least(*i, least);
+        }
+    }
+
     fn has_rank(&mut self, term: &Term, n: usize) {
         if let (Term::Variable(i), Ok(n)) = (term, i64::try_from(n)) {
             self.at_least(*i, n);
@@ -120,6 +145,7 @@ impl Known {
         match kind {
             AttrKind::Ints | AttrKind::Axes(_) if in_list => _ = self.integers.insert(key.clone()),
             AttrKind::Int | AttrKind::Axis(_) => _ = self.integers.insert(key.clone()),
+            AttrKind::Float => _ = self.floats.insert(key.clone()),
             AttrKind::Ints | AttrKind::Axes(_) => _ = self.lists.insert(key.clone()),
             _ => {}
         }
@@ -147,7 +173,13 @@ impl Known {
         }
         let named = match def.shapes {
             ShapeRule::PerChannel(Channel::Second | Channel::Named) => {
-                operands.iter().skip(1).for_each(|vector| self.has_rank(vector, 1));
+                for vector in operands.iter().skip(1) {
+                    self.has_rank(vector, 1);
+                    if let (Term::Variable(_), ShapeRule::PerChannel(Channel::Second)) = (&**vector, def.shapes) {
+                        let channels = (extent(vector, 0), extent(&operands[0], 1));
+                        self.equations.push(vec![channels]);
+                    }
+                }
                 def.shapes == ShapeRule::PerChannel(Channel::Named)
             }
             ShapeRule::Permute => {
@@ -261,6 +293,12 @@ impl Reader<'_> {
     fn condition(&mut self, rule: &Rule, id: ExprId, names: &mut Names<'_>) {
         use BinaryOp::{And, Eq, Ge, Gt, Le, Lt};
         self.broadcast(rule, id, names);
+        if let Some(alternatives) = self.equations(rule, id, names) {
+            if let [(a, b)] = alternatives.as_slice() {
+                [a, b].into_iter().for_each(|side| self.maker.known.has_entry(side));
+            }
+            self.maker.known.equations.push(alternatives);
+        }
         let ExprKind::Binary { op, lhs, rhs } = *rule.ast.kind(id) else {
             return;
         };
@@ -281,6 +319,13 @@ impl Reader<'_> {
             return;
         };
         let Some(difference) = x.plus(&y, -1) else { return };
+        let less = if matches!(op, Gt | Lt) { -1 } else { 0 };
+        for factor in [1, -1] {
+            let is_said = op == Eq || (factor > 0) == matches!(op, Ge | Gt);
+            if let (true, Some(sum)) = (is_said, Sum::constant(less).plus(&difference, factor)) {
+                self.maker.known.not_negative.push(sum);
+            }
+        }
         // Bounds of the rank of one variable.
         if let Some((variable, factor, constant)) = difference.of_one_rank() {
             // `factor * rank + constant` is compared with 0.
@@ -296,6 +341,30 @@ impl Reader<'_> {
             }
         } else if op == Eq {
             self.equal(&a, &b);
+        }
+    }
+
+    /// The equations between integers in `a == b or c == d`.
+    fn equations(&mut self, rule: &Rule, id: ExprId, names: &mut Names<'_>) -> Option<Vec<Equation>> {
+        match *rule.ast.kind(id) {
+            ExprKind::Binary {
+                op: BinaryOp::Or,
+                lhs,
+                rhs,
+            } => {
+                let mut out = self.equations(rule, lhs, names)?;
+                out.extend(self.equations(rule, rhs, names)?);
+                Some(out)
+            }
+            ExprKind::Binary {
+                op: BinaryOp::Eq,
+                lhs,
+                rhs,
+            } => {
+                let (a, b) = (self.side(lhs, names)?, self.side(rhs, names)?);
+                (self.maker.is_integer(&a) && self.maker.is_integer(&b)).then(|| vec![(a, b)])
+            }
+            _ => None,
         }
     }
 
@@ -399,6 +468,15 @@ impl Reader<'_> {
     }
 }
 
+/// A dimension of a value.
+pub(super) fn extent(x: &Rc<Term>, axis: i64) -> Rc<Term> {
+    let shape = super::parts::function(Function::Field("shape".to_owned()), vec![x.clone()]);
+    super::parts::function(
+        Function::Element,
+        vec![shape, super::parts::value(AttrValue::int(axis))],
+    )
+}
+
 /// The element type of a variable.
 fn dtype_of(variable: usize) -> Rc<Term> {
     let variable = Rc::new(Term::Variable(variable));
@@ -418,7 +496,7 @@ fn is_arithmetic(def: &OpDef) -> bool {
     .any(|function| law == Formula::Function(function))
 }
 
-impl super::numbers::Sum {
+impl Sum {
     /// For `factor * x.rank + constant` with a variable `x` and a factor 1 or -1: these three.
     fn of_one_rank(&self) -> Option<(usize, i64, i64)> {
         let (term, factor, constant) = self.of_one()?;
@@ -433,56 +511,6 @@ impl super::numbers::Sum {
 }
 
 impl Maker {
-    /// The number of axes of a value.
-    pub(super) fn rank(&self, term: &Rc<Term>) -> Rc<Term> {
-        let int = |n: i64| super::parts::value(AttrValue::int(n));
-        let unknown = || super::parts::function(Function::Field("rank".to_owned()), vec![term.clone()]);
-        match &**term {
-            Term::Variable(i) => self.known.rank(*i).map_or_else(unknown, int),
-            Term::Value(AttrValue::Int(Dim::Const(_)) | AttrValue::Float(_) | AttrValue::Bool(_)) => int(0),
-            Term::Function(Function::Typed | Function::Named("value"), _) => int(0),
-            Term::Function(Function::When, parts) => {
-                let (a, b) = (self.rank(&parts[1]), self.rank(&parts[2]));
-                if a == b { a } else { unknown() }
-            }
-            Term::Call(head, operands, attrs) => self.rank_of_call(head, operands, attrs).unwrap_or_else(unknown),
-            _ => unknown(),
-        }
-    }
-
-    fn rank_of_call(&self, head: &super::Head, operands: &[Rc<Term>], attrs: &[Rc<Term>]) -> Option<Rc<Term>> {
-        use tautomer_op::{Formula, Products};
-        let called = self.called(head)?;
-        if called.broadcasts {
-            // Values without axes add none.
-            let mut ranks: Vec<Rc<Term>> = operands.iter().map(|operand| self.rank(operand)).collect();
-            let zero = super::parts::value(AttrValue::int(0));
-            ranks.sort();
-            ranks.dedup();
-            if ranks.len() > 1 {
-                ranks.retain(|rank| *rank != zero);
-            }
-            return match ranks.as_slice() {
-                [one] => Some(one.clone()),
-                _ => None,
-            };
-        }
-        let def = head.in_table()?;
-        let attr = |name: &str| def.attr_index(name).and_then(|i| attrs.get(i));
-        let first = operands.first();
-        match def.law() {
-            Formula::Reduction(_)
-                if matches!(attr("keepdims").map(|a| &**a), Some(Term::Value(AttrValue::Bool(true)))) =>
-            {
-                Some(self.rank(first?))
-            }
-            Formula::Product(Products::Convolution | Products::TransposedConvolution) => Some(self.rank(first?)),
-            _ if def.shapes == ShapeRule::Permute => Some(self.rank(first?)),
-            _ if def.shapes == ShapeRule::Reshape => self.length(attr("shape")?),
-            _ => None,
-        }
-    }
-
     /// A condition that compares two integers.
     pub(super) fn compared(op: BinaryOp) -> Option<Compared> {
         Some(match op {

@@ -37,6 +37,7 @@ fn have_no_proof(rules: &[&str]) {
             trial: &trial,
             agreeing: &instances.iter().collect::<Vec<_>>(),
             refused: &[],
+            refuses_elements: false,
             all_types: true,
         };
         if let Ok(coverage) = prove(&task) {

@@ -12,7 +12,7 @@ fn conditions_about_shapes_of_reshape_are_not_taken_for_more() {
         "r(x: f32[..], b: f32[c]) { reshape(x) {shape = s, ..q} + b => reshape(x + b) {shape = s, ..q} where len(s) == x.rank numerics real }",
         "r(x: f32[n, m]) { reshape(reduce_sum(reshape(x) {shape = s, ..q}) {axes = [1], keepdims = false}) {shape = t} => reduce_sum(x) {axes = [1], keepdims = false} where s[0] * s[1] == n * m, t == [n] numerics real }",
         // Rows that are joined may be joined across.
-        "r(x: f32[a, b, c], w: f32[c, d]) { reshape(matmul(reshape(x) {shape = s}, w)) {shape = t} => matmul(x, w) where s == [b, a * c], t == [a, b, d] numerics real }",
+        "r(x: f32[a, b, c]) { reshape(softmax(reshape(x) {shape = s}) {axis = 1}) {shape = t} => softmax(x) {axis = 2} where s == [b, a * c], t == x.shape numerics bitwise }",
         "r(x: f32[a, b, c]) { reshape(transpose(reshape(x) {shape = s}) {perm = [1, 0]}) {shape = t} => x where s == [a * b, c], t == x.shape numerics bitwise }",
     ]);
 }

@@ -1,12 +1,13 @@
-//! The variables that operators along windows take as images.
+//! The variables that operators along windows take as images, in the source or in the target.
 
 use super::axes::slides;
 use super::text::Text;
-use tautomer_lang::ast::{BinaryOp, ExprKind};
+use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind, LetNames};
 use tautomer_op::{AxesRule, Formula, OpDef};
 use tautomer_rule::{Item, PatternNode, Rule};
 
-/// The variables that an operator takes as an image or as a kernel, and those that it takes as vectors.
+/// The variables that an operator takes as an image or as a kernel wherever the rule applies, and those that it takes as
+/// vectors.
 pub(super) fn places(rule: &Rule) -> (Vec<usize>, Vec<usize>) {
     let (mut images, mut vectors) = (Vec::new(), Vec::new());
     for (_, node) in rule.source.nodes() {
@@ -24,7 +25,35 @@ pub(super) fn places(rule: &Rule) -> (Vec<usize>, Vec<usize>) {
             }
         }
     }
+    // Where another value stands there, the target has no type.
+    let target = &rule.target;
+    let mut waiting: Vec<ExprId> = target.lets.iter().map(|l| l.value).chain([target.result]).collect();
+    while let Some(id) = waiting.pop() {
+        match rule.ast.kind(id) {
+            ExprKind::When { .. } | ExprKind::If { .. } | ExprKind::Comprehension { .. } => continue,
+            ExprKind::Call { callee, args, .. } if rule.scope.declared(callee.as_str()).is_none() => {
+                for (place, &arg) in args.iter().enumerate() {
+                    if let ExprKind::Name(name) = rule.ast.kind(arg)
+                        && tautomer_op::lookup(callee.as_str()).and_then(|def| place_of(def, place)) == Some(true)
+                        && !target.lets.iter().any(|l| defines(&l.names, name))
+                        && let Some(i) = rule.variable(name)
+                    {
+                        images.push(i);
+                    }
+                }
+            }
+            _ => {}
+        }
+        waiting.extend(rule.ast.operands(id));
+    }
     (images, vectors)
+}
+
+fn defines(names: &LetNames, name: &str) -> bool {
+    match names {
+        LetNames::One(own) => own.as_str() == name,
+        LetNames::Tuple(all) => all.iter().any(|own| own.as_str() == name),
+    }
 }
 
 /// The operand with the most axes, according to the conditions; the result of a function of elements has as many.

@@ -38,6 +38,19 @@ fn any_number_of_spatial_axes_is_proved() {
           where c.size == w.shape[0], c.rank >= w.rank - 1, c.shape[c.rank - w.rank + 1] == w.shape[0]
           numerics real
         }",
+        // Of a vector with an axis for each spatial one, and of one of any rank, before the convolution.
+        "rule vector(x, w, k: param) {
+          conv(x, w) {..a} * k => conv(x, w * unsqueeze(k) {axes = [1]}) {..a}
+          where k.shape == [w.shape[0]] ++ [1 for i in range(2, w.rank)]
+          numerics real
+        }",
+        "rule input(x, w: param, b: param, c: param) {
+          conv(x * c, w, b) {group = 1, ..a}
+          => conv(x, w * reshape(c) {shape = [w.shape[1]] ++ [1 for i in range(2, w.rank)]}, b) {group = 1, ..a}
+          where c.size == w.shape[1], w.shape[1] > 0, c.rank >= w.rank - 1,
+            c.shape[c.rank - w.rank + 1] == w.shape[1], x.shape[1] == w.shape[1]
+          numerics real
+        }",
     ];
     for rule in rules {
         assert_eq!(level(rule), Level::ProvedAll, "{rule}");
@@ -83,6 +96,30 @@ fn spatial_axes_that_are_told_apart_are_not_proved() {
         "rule shift(x, w: param, c: param) {
           conv(x + c, w) {..a} => conv(x, w + reshape(c) {shape = []}) {..a}
           where c.size == 1, c.rank <= x.rank numerics real
+        }",
+        // Wrong: a vector along another axis of the kernel, or of the image.
+        "rule wrong-axis(x, w, k: param) {
+          conv(x, w) {..a} * k => conv(x, w * unsqueeze(k) {axes = [0]}) {..a}
+          where k.shape == [w.shape[0]] ++ [1 for i in range(2, w.rank)] numerics real
+        }",
+        "rule behind(x, w, k: param) {
+          conv(x, w) {..a} * k => conv(x, w * unsqueeze(k) {axes = [1]}) {..a}
+          where k.shape == [1 for i in range(2, w.rank)] ++ [w.shape[0]] numerics real
+        }",
+        "rule rows(x, w, k: param) {
+          conv(x, w) {..a} * k => conv(x, w * unsqueeze(k) {axes = [1]}) {..a}
+          where k.rank == w.rank - 1, k.shape[0] == w.shape[0] numerics real
+        }",
+        "rule image(x, w: param, c: param) {
+          conv(x * c, w) {group = 1, ..a}
+          => conv(x, w * reshape(c) {shape = [w.shape[1]] ++ [1 for i in range(2, w.rank)]}) {group = 1, ..a}
+          where c.size == w.shape[1], w.shape[1] > 0, c.rank >= 2, c.shape[c.rank - 2] == w.shape[1] numerics real
+        }",
+        // Wrong where the kernel is not known ahead of time.
+        "rule known(x, w, c: param) {
+          conv(x, w) {..a} * c
+          => when is_static(w) { conv(x, w * reshape(c) {shape = []}) {..a} } else { conv(x, w) {..a} }
+          where c.size == 1 numerics real
         }",
         // Wrong: a bias is not scaled.
         "rule bias(x, w: param, b: param, c: param) {

@@ -209,6 +209,10 @@ impl<'a> Text<'a> {
                     return Err(No::Unknown);
                 }
                 if list.spatial {
+                    // With another number of axes, the shapes differ.
+                    if self.is_loose(a) && axes_of(names, a) != Some(list) {
+                        return Err(No::Never);
+                    }
                     self.said.borrow_mut().single.push(a.into());
                 }
                 return Ok(());
