@@ -185,7 +185,11 @@ const LEFT: &[(&str, &[&str], &str)] = &[
     ("crates/verify/src/proof/terms/laws.rs", &["shape"], FIELD),
     ("crates/verify/src/proof/terms/lists.rs", &["shape"], FIELD),
     ("crates/verify/src/proof/terms/numbers.rs", &["size"], FIELD),
-    ("crates/verify/src/proof/terms/polynomials.rs", &["shape", "size"], FIELD),
+    (
+        "crates/verify/src/proof/terms/polynomials.rs",
+        &["shape", "size"],
+        FIELD,
+    ),
     ("crates/verify/src/proof/terms/ranks.rs", &["shape"], FIELD),
     ("crates/verify/src/proof/terms/read.rs", &["shape"], FIELD),
     ("crates/verify/src/proof/terms/rows.rs", &["shape", "size"], FIELD),

@@ -99,11 +99,11 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "the reshape gives the same result in either case",
     ),
     (
-        "reshape-then-scale: condition off by one: 0 -> -1 @175",
+        "reshape-then-scale: condition off by one: 0 -> -1 @231",
         "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
-        "reshape-then-scale: condition weakened: > -> >= @173",
+        "reshape-then-scale: condition weakened: > -> >= @229",
         "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
@@ -493,5 +493,33 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     (
         "attention-of-heads-after-sequence: condition off by one: 0 -> -1 @481",
         "for heads of size zero the reshape copies the number of heads and has no type",
+    ),
+    (
+        "rotary-of-heads-after-sequence: condition weakened: and -> || @408",
+        "the operator asks for as many pairs as the caches have, so there is no type for others",
+    ),
+    (
+        "rotary-of-heads-after-sequence: type of a variable dropped: : [b, s, m] ->  @54",
+        "the operator asks for two caches of one shape",
+    ),
+    (
+        "reshape-then-add: condition dropped: c.size == 1 or c.size == x.shape[-1] -> true @182",
+        "it excludes dimensions that are not known; where they are, broadcasting says the same",
+    ),
+    (
+        "reshape-then-add: condition weakened: > -> >= @227",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
+    ),
+    (
+        "scale-then-biased-conv: condition off by one: 0 -> -1 @248",
+        "without channels, both sides are the bias",
+    ),
+    (
+        "scale-then-biased-conv: condition weakened: > -> >= @246",
+        "without channels, both sides are the bias",
+    ),
+    (
+        "gather-of-uniform: condition off by one: 0 -> -1 @246",
+        "no element can be taken from an empty constant, so the target has no type",
     ),
 ];
