@@ -26,18 +26,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Steps with fewer operations, and fewer bytes of results, are not worth dividing; tests divide small ones too.
-const LARGE: u64 = if cfg!(test) { 1 } else { 1 << 19 };
-
 impl Plan {
-    /// True if a step may be worth dividing among threads, as far as dimensions are known.
-    pub(super) fn has_large_steps(&self) -> bool {
-        let is_large = |&slot: &SlotId| self.slots[slot].bytes.is_none_or(|bytes| bytes >= LARGE);
-        let is_long = |i: usize| self.flops(i).is_none_or(|flops| flops >= LARGE as f64);
-        let mut steps = self.steps.iter().enumerate();
-        steps.any(|(i, step)| step.results.iter().any(is_large) || is_long(i))
-    }
-
     /// The number of arithmetic operations of step `i`, if the dimensions of its operands are known.
     pub fn flops(&self, i: usize) -> Option<f64> {
         let step = self.steps.get(i)?;
