@@ -79,10 +79,19 @@ fn infer(call: &Infer<'_>) -> Result<Vec<Type>, OpError> {
         heads(call, 1, "kv_num_heads")?,
         heads(call, 2, "kv_num_heads")?,
     );
-    let (Some([batch, qh, qs, qd]), Some([_, kh, ks, kd]), Some([_, vh, vs, vd])) = (q, k, v) else {
+    let (Some([batch, qh, qs, qd]), Some([kb, kh, ks, kd]), Some([vb, vh, vs, vd])) = (q, k, v) else {
         let any = |dtype| typed(dtype, None);
         return Ok(vec![any(dtype), any(dtype), any(values), any(dtype)]);
     };
+    for (at, name, other) in [(1, "k", &kb), (2, "v", &vb)] {
+        if differ(&batch, other) {
+            return Err(
+                OpError::new(format!("`q` has batch size {batch}, but `{name}` has {other}"))
+                    .at(0)
+                    .and(at),
+            );
+        }
+    }
     if differ(&qd, &kd) {
         return Err(
             OpError::new(format!("a head of `q` has {qd} elements, but one of `k` has {kd}"))
@@ -106,6 +115,11 @@ fn infer(call: &Infer<'_>) -> Result<Vec<Type>, OpError> {
     }
     let keys = past(call, 4)? + ks;
     let lasts = past(call, 5)? + vs;
+    if differ(&keys, &lasts) {
+        return Err(OpError::new(format!("there are {keys} keys, but {lasts} values"))
+            .at(1)
+            .and(2));
+    }
     let shape = |dims: [Dim; 4]| -> Option<Shape> { Some(dims.into_iter().collect()) };
     let y = match call.shape(0)? {
         Some(q) if q.len() == 3 => [batch.clone(), qs.clone(), qh.clone() * vd.clone()]
