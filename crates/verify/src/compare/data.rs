@@ -64,15 +64,18 @@ impl Data {
     ];
     /// The kinds for comparing the bits of whole graphs.
     pub(crate) const GRAPH_BITS: [Data; 5] = [Data::Balanced, Data::Special, Data::Zeros, Data::Ties, Data::Positive];
-    /// The kinds for comparing integers and the bits of a rule.
-    pub(crate) const RULE_BITS: [Data; 8] = [
+    /// The kinds for comparing integers and the bits of a rule. Which of several zeros an operator takes shows only if
+    /// nothing else is larger, or smaller, and the zeros in two places have other signs, so zeros are drawn three times.
+    pub(crate) const RULE_BITS: [Data; 10] = [
         Data::Balanced,
         Data::Special,
         Data::Zeros,
         Data::Ties,
         Data::Positive,
+        Data::Zeros,
         Data::Wide,
         Data::Near,
+        Data::Zeros,
         Data::Extreme,
     ];
 

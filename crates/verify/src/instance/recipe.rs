@@ -251,6 +251,14 @@ impl Recipe {
         }
     }
 
+    /// The names of the operators that it calls.
+    pub(crate) fn operators(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Call { def, .. } => Some(def.name),
+            _ => None,
+        })
+    }
+
     /// The rank of each leaf and of each constant with equal elements.
     pub(crate) fn ranks(&self) -> Vec<usize> {
         (0..self.steps.len())

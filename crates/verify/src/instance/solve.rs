@@ -332,10 +332,12 @@ impl Call<'_> {
             *axes = Some(AttrValue::ints(&(begin..begin + n as i64).collect::<Vec<_>>()));
         }
         let ends: Vec<i64> = x.iter().skip(begin as usize).take(n).copied().collect();
-        if self.random.chance(1, 2)
-            && let Some(attr) = self.attr("ends")
-        {
+        let whole = self.random.chance(1, 2);
+        if let Some(attr) = self.attr("ends").filter(|attr| whole || attr.is_none()) {
             *attr = Some(AttrValue::ints(&ends));
+        }
+        if let Some(attr @ None) = self.attr("starts") {
+            *attr = Some(AttrValue::ints(&vec![0; n]));
         }
         for (name, fill) in [("starts", 0), ("ends", 1), ("steps", 1)] {
             if let Some(Some(AttrValue::Ints(list))) = self.attr(name) {

@@ -11,6 +11,7 @@ use super::expr::{Expr, Factor, Fun};
 use super::facts::{Effort, Facts};
 use super::form::Form;
 use super::meaning::{At, Meaning};
+use super::suspects::Suspects;
 use super::{block, certificate, choices, defined, laws, stages};
 use tautomer_graph::{Graph, Node, VertexId, expand_composites};
 use tautomer_op::{Fact, Formula, Infer, Made, Op, OpDef, OpTraits, ShapeRule};
@@ -50,6 +51,8 @@ pub(super) struct Given {
     pub(super) rounds: bool,
     /// Limit on the cases of one form.
     pub(super) cases: usize,
+    /// Receives instances at which the formulas of both sides differ.
+    pub(super) suspects: Suspects,
 }
 
 /// The result of proving a form.
@@ -115,11 +118,11 @@ pub(super) fn prove_from(
             }
             Err(Stop::Divided | Stop::Empty) => {}
             Err(Stop::Open(why)) => {
-                return Err(Unproved {
-                    why,
-                    limit: given.effort.is_spent(),
-                    open: case.is_left_open(),
-                });
+                let (limit, open) = (given.effort.is_spent(), case.is_left_open());
+                if !limit && !open {
+                    given.suspects.add(form, &case.facts());
+                }
+                return Err(Unproved { why, limit, open });
             }
         }
     }

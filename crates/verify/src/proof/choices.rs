@@ -7,6 +7,7 @@ use num_rational::BigRational;
 use num_traits::{Signed, Zero};
 
 use super::expr::{Expr, Factor, Fun};
+use super::lattices::canonical;
 use super::laws;
 use super::order::order;
 use tautomer_op::known;
@@ -34,11 +35,16 @@ pub(super) fn equal(a: &Expr, b: &Expr, promise: Promise) -> bool {
         truths_in(b, &mut truths);
         truths.truncate(DEPTH);
     }
-    equal_below(a, b, promise, &truths, 0) || {
-        let by_order = |x: &Expr| by_strict_order(x, promise.total);
-        let (x, y) = (by_order(a), by_order(b));
-        (x != *a || y != *b) && equal_below(&x, &y, promise, &truths, 0)
-    }
+    equal_below(a, b, promise, &truths, 0)
+        || {
+            let by_order = |x: &Expr| by_strict_order(x, promise.total);
+            let (x, y) = (by_order(a), by_order(b));
+            (x != *a || y != *b) && equal_below(&x, &y, promise, &truths, 0)
+        }
+        || {
+            let (x, y) = (canonical(a, promise.real), canonical(b, promise.real));
+            (x != *a || y != *b) && laws::equal(&x, &y)
+        }
 }
 
 /// Adds the elements that are true or false, since they are operands of functions of truth values.

@@ -232,6 +232,33 @@ impl Form {
         facts
     }
 
+    /// The instance of the form where its dimensions and attributes have these values; `None` if one has none.
+    pub(super) fn at(&self, value: &dyn Fn(&Dim) -> Option<i64>) -> Option<Recipe> {
+        let mut out = self.recipe.clone();
+        for (step, extents) in out.steps.iter_mut().zip(&self.extents) {
+            match step {
+                Step::Leaf { shape, .. } | Step::Fill { shape, .. } if !extents.is_empty() => {
+                    *shape = extents.iter().map(value).collect::<Option<_>>()?;
+                }
+                Step::Call { attrs, .. } => {
+                    for attr in attrs.iter_mut().flatten() {
+                        match attr {
+                            AttrValue::Int(d) => *d = Dim::Const(value(d)?),
+                            AttrValue::Ints(list) => {
+                                for d in list {
+                                    *d = Dim::Const(value(d)?);
+                                }
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Some(out)
+    }
+
     /// The graph in a case, and its outputs; `None` if inference rejects it.
     pub(super) fn build(&self, case: &Case) -> Option<(Graph, Vec<VertexId>)> {
         let mut graph = Graph::new();

@@ -117,7 +117,7 @@ fn to_nearest(v: &BigRational) -> BigRational {
 
 /// The operands of a maximum or minimum that `x` is, up to a factor and a number that is added; and which of the two it
 /// is of them.
-fn opened(x: &Expr) -> Option<(&'static str, Vec<Expr>)> {
+pub(super) fn opened(x: &Expr) -> Option<(&'static str, Vec<Expr>)> {
     let (mut by, mut times, mut inside) = (Expr::zero(), None, None);
     for (product, c) in x.terms() {
         match product.as_slice() {
@@ -158,6 +158,9 @@ pub(super) fn whole(name: &'static str, args: Vec<Expr>, dtype: DType) -> Expr {
         }
         // An unsigned integer is its own magnitude.
         (known::ABS, [x]) => magnitude(x, dtype),
+        (known::SIGN, [x]) if matches!(x.as_factor(), Some(Factor::Apply(Fun::In(known::SIGN, own), _)) if *own == dtype) => {
+            x.clone()
+        }
         (known::SIGN, [x]) if !dtype.is_signed() => Expr::apply(Fun::In(known::SIGN, dtype), vec![x.clone()]),
         (known::WHERE, [c, a, b]) if dtype.is_signed() && a.add(b).is_zero() => match slopes(c, a, b) {
             Some((above, below)) if is_number(&above, 1) && is_number(&below, -1) => magnitude(a, dtype),

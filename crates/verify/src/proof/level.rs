@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cases::{CASES, Given, Proved, Unproved, prove_from};
 use super::certificate::Trail;
@@ -26,7 +26,7 @@ const WORDS: usize = 64;
 /// Limit on the cases of a form with few axes that stands for one with more.
 const FEWER: usize = 4000;
 
-/// The number of forms whose booleans and words are varied.
+/// The number of forms of the same operators whose booleans and words are varied.
 const VARIED: usize = 2;
 
 /// A proof attempt that generalizes instances up to a level.
@@ -95,6 +95,7 @@ impl AtLevel<'_> {
             },
             rounds: self.task.rule.class != Class::Real,
             cases: CASES,
+            suspects: self.task.suspects.clone(),
         }
     }
 
@@ -218,6 +219,7 @@ impl AtLevel<'_> {
         let part = Given {
             effort: Rc::new(given.effort.half()),
             tokens: given.tokens.clone(),
+            suspects: given.suspects.clone(),
             ..*given
         };
         let given = if self.lenient { &part } else { given };
@@ -375,7 +377,7 @@ impl AtLevel<'_> {
         axes_alone: bool,
     ) -> Result<usize, String> {
         let mut limited = 0;
-        let named: FxHashSet<&str> = forms.iter().flat_map(|p| operator_names(&p.recipe)).collect();
+        let named: FxHashSet<&str> = forms.iter().flat_map(|p| p.recipe.operators()).collect();
         let choices = self.task.rule.operators.iter().flat_map(|variable| &variable.choices);
         let unproved: FxHashSet<&str> = choices
             .map(|def| def.name)
@@ -383,7 +385,7 @@ impl AtLevel<'_> {
             .collect();
         let mut seen: FxHashSet<(Recipe, Named)> = FxHashSet::default();
         for recipe in self.task.refused {
-            if operator_names(recipe).any(|name| unproved.contains(name)) {
+            if recipe.operators().any(|name| unproved.contains(name)) {
                 continue;
             }
             let Some(prepared) = self.prepared(recipe, false) else {
@@ -432,7 +434,13 @@ impl AtLevel<'_> {
         let known = forms.iter().map(|p| key(&p.recipe, &Named::of(self.scope, p)));
         let mut seen: FxHashSet<(Recipe, Named)> = known.collect();
         let mut all = true;
-        for prepared in forms.iter().take(VARIED).cloned().collect::<Vec<_>>() {
+        let mut varied: FxHashMap<Vec<&str>, usize> = FxHashMap::default();
+        let is_varied = |prepared: &&Prepared| {
+            let times = varied.entry(prepared.recipe.operators().collect()).or_default();
+            *times += 1;
+            *times <= VARIED
+        };
+        for prepared in forms.iter().filter(is_varied).cloned().collect::<Vec<_>>() {
             let Some(recipes) = self.scope.finite(&prepared, WORDS) else {
                 all = false;
                 continue;
@@ -454,12 +462,4 @@ impl AtLevel<'_> {
         }
         all
     }
-}
-
-/// The names of the operators that an instance calls.
-pub(super) fn operator_names(recipe: &Recipe) -> impl Iterator<Item = &'static str> + '_ {
-    recipe.steps.iter().filter_map(|step| match step {
-        Step::Call { def, .. } => Some(def.name),
-        _ => None,
-    })
 }

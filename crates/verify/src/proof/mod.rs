@@ -21,6 +21,7 @@ mod form;
 mod function;
 mod graphs;
 mod integers;
+mod lattices;
 mod laws;
 mod layout;
 pub(crate) mod ledger;
@@ -34,6 +35,7 @@ mod products;
 mod ranks;
 mod scope;
 mod stages;
+mod suspects;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -48,6 +50,7 @@ pub(super) use self::graphs::prove_graphs;
 use self::ledger::Ledger;
 use self::level::AtLevel;
 use self::scope::{Level, Scope};
+pub(super) use self::suspects::Suspects;
 use crate::instance::recipe::Recipe;
 use tautomer_rewrite::Trial;
 use tautomer_rule::Rule;
@@ -110,6 +113,8 @@ pub(super) struct Task<'a> {
     pub(super) refuses_elements: bool,
     /// True if the instances cover all element types that operators and conditions admit.
     pub(super) all_types: bool,
+    /// Receives instances at which the formulas of both sides differ.
+    pub(super) suspects: Suspects,
 }
 
 /// Whether the sides have one type at all instances that were tried.

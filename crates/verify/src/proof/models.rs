@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::facts::Effort;
+use super::facts::{Effort, Facts};
 use tautomer_tensor::{Atom, Dim, Numbered};
 
 /// The number of models that are kept.
@@ -14,7 +14,23 @@ const KEPT: usize = 6;
 const STARTS: usize = 8;
 const STEPS: usize = 24;
 
-type Model = FxHashMap<Arc<str>, i64>;
+/// Limit on the facts that are looked at in a search for instances.
+const SEARCH: u64 = 1_000_000;
+
+/// Values by the names of symbols.
+pub(super) type Model = FxHashMap<Arc<str>, i64>;
+
+/// Values of the symbols in facts, a few of those that satisfy all of them.
+pub(super) fn models(facts: &Facts) -> Vec<Model> {
+    let mut models = Models::default();
+    models.search(&facts.at_least_zero, &Effort::of(SEARCH));
+    let is_not_zero = |model: &Model| {
+        let value = |s: &str| Some(model.get(s).copied().unwrap_or(1));
+        facts.not_zero.iter().all(|dim| dim.evaluate(&value) != Some(0))
+    };
+    models.found.retain(is_not_zero);
+    models.found
+}
 
 /// Assignments that satisfy all facts.
 #[derive(Debug, Clone, Default)]

@@ -37,7 +37,7 @@ use tautomer_tensor::{DType, Dim};
 const COMBINATIONS: usize = 7000;
 
 /// Limit on the combinations of booleans and words of one form.
-const WORDS: usize = 16;
+const WORDS: usize = 32;
 
 /// Limit on the skeletons of a rule.
 const SKELETONS: usize = 500;
@@ -53,6 +53,9 @@ const BOUNDED_CASES: usize = 4000;
 
 /// The largest bound that is tried.
 const MOST: usize = 5;
+
+/// The largest number beside ranks and axes up to which all ranks are looked at.
+const WRITTEN: usize = 16;
 
 /// How a proof covers ranks and axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +135,9 @@ fn prove_branch(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverage: &
     // Below this rank, operators may ask for a rank.
     let is_product = |node| callees(rule, node).any(|def| def.axes_rule() == AxesRule::Matrices);
     let products = rule.source.nodes().filter(|(_, node)| is_product(node)).count();
+    if text.largest > WRITTEN {
+        return None;
+    }
     let floor = text.largest.max(if products > 0 { 2 + products.min(2) } else { 2 });
     // Operators whose rows say how axes belong together ask for no rank above two.
     let is_known = |def: &OpDef| def.traits.contains(OpTraits::ELEMENTWISE) || def.axes_rule() != AxesRule::Unstated;

@@ -80,6 +80,8 @@ pub(super) struct Prepared {
     pub(super) ordered: Option<Rc<[(f64, Between)]>>,
     /// The rule does not match it with these numbers at the sizes of the instance; `bound` is what it would match.
     pub(super) unmatched: bool,
+    /// Numbers that the rule only passes through are tokens.
+    pub(super) has_tokens: bool,
 }
 
 impl Prepared {
@@ -182,6 +184,7 @@ impl<'a> Scope<'a> {
             bound,
             ordered: None,
             unmatched: false,
+            has_tokens: level == Level::All,
         };
         for &(at, step) in &out.bound {
             let Step::Call { def, .. } = &recipe.steps[step] else {
@@ -513,12 +516,22 @@ impl<'a> Scope<'a> {
         out
     }
 
-    /// The same form with all combinations of booleans and words; `None` if there are too many.
+    /// The same form with all combinations of booleans and words, and of numbers that are left out or symbols; `None`
+    /// if there are too many.
     pub(super) fn finite(&self, prepared: &Prepared, most: usize) -> Option<Vec<Recipe>> {
         let mut sources: BTreeMap<&Source, Vec<AttrValue>> = BTreeMap::new();
-        for open in &prepared.open {
-            let values = domain(open.def.attrs[open.attr].kind);
-            let Some(values) = values.or_else(|| accepted_types(&prepared.recipe, open)) else {
+        let mut tokens = self.tokens_of(prepared, false);
+        tokens.retain(|_| prepared.has_tokens);
+        for (at, open) in prepared.open.iter().enumerate() {
+            let token = tokens
+                .iter()
+                .find(|(own, _)| *own == at)
+                .filter(|_| is_optional_number(open));
+            let values = match token {
+                Some((_, token)) => Some(vec![AttrValue::None, AttrValue::float(*token)]),
+                None => domain(open.def.attrs[open.attr].kind).or_else(|| accepted_types(&prepared.recipe, open)),
+            };
+            let Some(values) = values else {
                 continue;
             };
             sources.insert(&open.source, values);
@@ -714,6 +727,12 @@ fn domain(kind: AttrKind) -> Option<Vec<AttrValue>> {
         AttrKind::OneOf(all) => Some(all.iter().map(|s| AttrValue::str(s)).collect()),
         _ => None,
     }
+}
+
+/// True for a number that may be left out, with no number in its place.
+fn is_optional_number(open: &Open) -> bool {
+    let declared = &open.def.attrs[open.attr];
+    matches!(declared.kind, AttrKind::Float) && declared.default_value().is_some_and(|value| value.is_none())
 }
 
 /// The element types of leaves and constants.

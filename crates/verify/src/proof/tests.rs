@@ -3,6 +3,7 @@
 mod bounded;
 mod defined;
 mod functions;
+mod lattices;
 mod lengths;
 mod ordered;
 mod ranks;
@@ -20,7 +21,7 @@ use super::cases::{expanded, numbered_leaves};
 use super::expr::{Expr, Factor, Kind};
 use super::facts::Facts;
 use super::meaning::{At, Meaning};
-use super::{Task, laws, prove};
+use super::{Suspects, Task, laws, prove};
 use crate::compare::data;
 use crate::instance::random::Random;
 use crate::instance::seeds::seeds;
@@ -291,6 +292,7 @@ fn what_holds_at_some_sizes_alone_is_not_proved() {
             refused: &[],
             refuses_elements: false,
             all_types: true,
+            suspects: Suspects::default(),
         };
         let proof = prove(&task);
         assert!(proof.is_err(), "{text}: {proof:?}");

@@ -258,6 +258,7 @@ impl Meaning<'_> {
         let size: Dim = extents.into_iter().product();
         Ok(Some(single(match total {
             Total::Itself => value,
+            Total::Mean if size.as_const() == Some(1) => value,
             // Functions of the sum only, rounded to integers.
             _ if whole => {
                 let size = if total == Total::Mean {

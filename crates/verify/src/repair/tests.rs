@@ -10,7 +10,7 @@ fn wrong_rules_are_repaired() {
     let cases = [
         (
             "rule r(x, w, v) { conv(x, w) {..a} + conv(x, v) {..a} => conv(x, w + v) {..a} numerics real }",
-            "where w.shape[1..] == v.shape[1..]",
+            ["where w.shape[1..] == v.shape[1..]"].as_slice(),
         ),
         (
             "rule r(x, y, w, v) {
@@ -18,11 +18,11 @@ fn wrong_rules_are_repaired() {
                where x.shape == y.shape, w.shape == v.shape
                numerics real
              }",
-            // Of the two ways to say that there is one group, the condition on dimensions reads better in a rule.
-            "where x.shape[1] == w.shape[1]",
+            // Two ways to say that there is one group; which keeps more depends on the instances.
+            &["where x.shape[1] == w.shape[1]", "{group = 1} beside `..a`"],
         ),
     ];
-    for (text, change) in cases {
+    for (text, changes) in cases {
         let source = Arc::new(Source::new("test.rules", format!("/// Wrong.\n{text}")));
         let set = parse_rules(source)
             .and_then(load_rules)
@@ -32,6 +32,10 @@ fn wrong_rules_are_repaired() {
             ..Options::default()
         };
         let found = repair(&set.rules[0], &[], &options);
-        assert_eq!(found.as_ref().map(|r| &*r.change), Some(change), "{text}");
+        let change = found.as_ref().map(|r| &*r.change);
+        assert!(
+            change.is_some_and(|change| changes.contains(&change)),
+            "{text}: {change:?}"
+        );
     }
 }

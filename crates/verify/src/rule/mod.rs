@@ -125,6 +125,7 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
     let seeds = Seeds::of(rule, &trial, examples);
     let wrong = search.search(seeds, options, &mut random);
     let strict = options.strict || wrong.as_ref().is_some_and(|found| found.mismatch.fault == Fault::Types);
+    let suspects = proof::Suspects::default();
     let proof = match wrong {
         None if options.prove && options.laws != Laws::ALL => Some(Err(
             "the proof relies on all laws of functions, and some are disabled".to_owned(),
@@ -139,6 +140,7 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
                     refused: search.refused(),
                     refuses_elements: search.refuses_elements,
                     all_types: search.all_types,
+                    suspects: suspects.clone(),
                 })
             };
             Some(match unmatched_alternatives(rule, &forms) {
@@ -154,9 +156,14 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
         }
         _ => None,
     };
+    let random_forms = &mut Random::part(options.seed, "forms");
     let wrong = match &proof {
-        Some(Err(_)) => search.try_forms(&mut Random::part(options.seed, "forms")),
-        _ => wrong,
+        Some(Ok(coverage)) if coverage.ledger.is_complete() => None,
+        Some(Ok(_)) => search.try_all(suspects.take(), random_forms),
+        Some(Err(_)) => search
+            .try_all(suspects.take(), random_forms)
+            .or_else(|| search.try_forms(random_forms)),
+        None => wrong,
     };
     let never_built = search.target_is_never_built();
     let Search {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::search::{Search, interleaved};
 use crate::compare::finding::WrongInstance;
-use crate::instance::mutate::{Place, with_each_operator, with_operators, with_other_types};
+use crate::instance::mutate::{Place, with_each_operator, with_operators, with_optional_numbers, with_other_types};
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
 use crate::instance::{coincide, legalized, probe};
@@ -25,8 +25,14 @@ const LEAST: usize = 2;
 /// Instances whose integer and boolean versions are tried.
 const RETYPED: usize = 10;
 
+/// The number of probed instances that are tried with integers or booleans as well.
+const AGAIN: usize = 60;
+
 /// The number of instances whose operators are replaced.
 const OPERATED: usize = 6;
+
+/// The number of lists of operators for which numbers that may be left out are tried.
+const OPTIONAL: usize = 24;
 
 /// The number of instances for which counts and ranks are tried.
 const PLAIN: usize = 2;
@@ -69,10 +75,7 @@ impl Search<'_> {
         }
         let mut seen: FxHashSet<&str> = FxHashSet::default();
         for i in &self.agreeing {
-            seen.extend(self.pool[*i].steps.iter().filter_map(|step| match step {
-                Step::Call { def, .. } => Some(def.name),
-                _ => None,
-            }));
+            seen.extend(self.pool[*i].operators());
         }
         let first = self.agreeing.len();
         for (name, next) in waiting {
@@ -109,6 +112,21 @@ impl Search<'_> {
         interleaved(lists)
             .into_iter()
             .find_map(|next| self.attempt(next, random))
+    }
+
+    /// Tries instances of each operator once more, with numbers that may be left out, and are, given, and with those
+    /// that are given left out.
+    pub(super) fn try_optional_numbers(&mut self, random: &mut Random) -> Option<WrongInstance> {
+        let mut seen: FxHashSet<Vec<&str>> = FxHashSet::default();
+        let bases = self
+            .agreeing()
+            .filter(|recipe| seen.insert(recipe.operators().collect()));
+        let waiting: Vec<Recipe> = bases.take(OPTIONAL).flat_map(with_optional_numbers).collect();
+        let found = self.try_all(waiting, random);
+        if !self.operated.is_empty() {
+            self.operated.end = self.agreeing.len();
+        }
+        found
     }
 
     /// Tries one instance with each element type that it admits, and others with elements that are not real.
@@ -207,6 +225,7 @@ impl Search<'_> {
         });
         let mut bases: Vec<Recipe> = bases.into_iter().map(|i| self.pool[i].clone()).collect();
         bases.extend(self.of_alternatives());
+        let first = self.agreeing.len();
         let worded = self.worded(&bases);
         let kinds = self.kinds(&bases);
         let more = self.kinds_of_words(&worded);
@@ -221,7 +240,26 @@ impl Search<'_> {
                 }
             }
         }
-        None
+        self.try_discrete_types(first, random)
+    }
+
+    /// Tries some of the instances that agree, from the `first` on, with integers and booleans: numbers that are rounded,
+    /// and axes or sizes that are rare, may show a difference together alone.
+    fn try_discrete_types(&mut self, first: usize, random: &mut Random) -> Option<WrongInstance> {
+        let fits = |recipe: &Recipe| recipe.sides(self.trial).is_some_and(|sides| sides.types_agree());
+        let named = named_types(self.rule);
+        let probed = &self.agreeing[first..];
+        let apart = probed.len().div_ceil(AGAIN).max(1);
+        let waiting: Vec<Recipe> = probed
+            .iter()
+            .step_by(apart)
+            .enumerate()
+            .filter_map(|(n, &i)| {
+                let mut all = probe::with_discrete_types(&self.pool[i], &named, &fits);
+                (!all.is_empty()).then(|| all.swap_remove(n % all.len()))
+            })
+            .collect();
+        self.try_all(waiting, random)
     }
 
     /// Tries the instances of a failed proof once more, with all dimensions equal: the formulas differ in one of their
@@ -234,6 +272,11 @@ impl Search<'_> {
             waiting.extend(equal.next().filter(|next| seen.insert(next.fingerprint())));
         }
         waiting.truncate(FORMS);
+        self.try_all(waiting, random)
+    }
+
+    /// Tries these instances.
+    pub(super) fn try_all(&mut self, waiting: Vec<Recipe>, random: &mut Random) -> Option<WrongInstance> {
         waiting.into_iter().find_map(|next| self.attempt(next, random))
     }
 
@@ -244,15 +287,9 @@ impl Search<'_> {
             return Vec::new();
         }
         let mut seen: FxHashSet<Vec<&str>> = FxHashSet::default();
-        let mut is_new = |recipe: &Recipe| {
-            let calls = recipe.steps.iter().filter_map(|step| match step {
-                Step::Call { def, .. } => Some(def.name),
-                _ => None,
-            });
-            seen.insert(calls.collect())
-        };
         let all = self.agreeing().chain(&self.refused);
-        all.filter(|recipe| is_new(recipe)).take(CHOSEN).cloned().collect()
+        let new = all.filter(|recipe| seen.insert(recipe.operators().collect()));
+        new.take(CHOSEN).cloned().collect()
     }
 
     /// For each of these instances, two of the same ranks: one with the fewest dimensions of 1, along which nothing can
@@ -283,6 +320,7 @@ impl Search<'_> {
         let own = &mut Random::part(0, "one by one");
         let all_at_once = &mut Random::part(0, "all at once");
         let close = &mut Random::part(0, "close to each other");
+        let moved = &mut Random::part(0, "reshapes");
         let numbers = &self.numbers;
         let kind = |part: usize, lists: Vec<Vec<Recipe>>| Kind { lists, part };
         let each = |make: &mut dyn FnMut(&Recipe) -> Vec<Recipe>| bases.iter().map(make).collect::<Vec<_>>();
@@ -314,6 +352,9 @@ impl Search<'_> {
         let types: Vec<DType> = types.collect();
         let converted = converted.flat_map(|r| probe::with_pairs_of_types(r, &types, fits));
         let axes = |random: &mut Random| few().map(|r| probe::with_axes(r, random)).collect();
+        let agree = &|recipe: &Recipe| recipe.sides(self.trial).is_some_and(|sides| sides.types_agree());
+        let reshaped = bases.iter().take(PLAIN);
+        let reshaped = reshaped.map(|r| probe::with_reshapes(r, agree, moved)).collect();
         let everything = few().map(|r| probe::with_everything(r, tells, all_at_once)).collect();
         vec![
             kind(1, converted.collect()),
@@ -347,6 +388,7 @@ impl Search<'_> {
             kind(2, axes(all_at_once)),
             kind(2, everything),
             kind(4, each(&mut probe::with_lists)),
+            kind(2, reshaped),
         ]
     }
 

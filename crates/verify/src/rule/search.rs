@@ -120,6 +120,7 @@ impl<'a> Search<'a> {
         let plain = self.plain;
         found
             .or_else(|| self.try_operators(random))
+            .or_else(|| self.try_optional_numbers(random))
             .or_else(|| self.try_element_types(options, random))
             .or_else(|| self.try_operators_again(random))
             .or_else(|| self.try_failures(random))

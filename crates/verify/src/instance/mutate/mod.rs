@@ -24,7 +24,7 @@ pub(crate) use self::leaves::mutate_constant;
 pub(crate) use self::numbers::RuleNumbers;
 pub(crate) use self::places::{Place, Tie, tied};
 pub(crate) use self::structure::{with_each_operator, with_operators};
-pub(crate) use self::variants::{variants, with_other_types};
+pub(crate) use self::variants::{variants, with_optional_numbers, with_other_types};
 
 /// Dimensions to try.
 const EXTENTS: [i64; 8] = [1, 2, 3, 4, 5, 1, 6, 0];

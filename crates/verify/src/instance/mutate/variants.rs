@@ -18,6 +18,9 @@ const TEXTS: usize = 12;
 /// Numbers for the elements of a list, such as the factors of a resize.
 const FACTORS: [f64; 6] = [0.5, 3.0, 0.25, 1.5, 1.0, 0.7];
 
+/// A number for an attribute that was left out.
+const GIVEN: f64 = 0.75;
+
 /// The number of variants of convolutions.
 const CONVOLUTIONS: usize = 16;
 
@@ -42,6 +45,28 @@ pub(crate) fn with_other_types(recipe: &Recipe) -> Vec<Recipe> {
                 if next != *recipe && !out.contains(&next) {
                     out.push(next);
                 }
+            }
+        }
+    }
+    out
+}
+
+/// Recipes with one number that may be left out without a value in its place: left out, and given.
+pub(crate) fn with_optional_numbers(recipe: &Recipe) -> Vec<Recipe> {
+    let mut out: Vec<Recipe> = Vec::new();
+    for call in recipe.calls() {
+        let Step::Call { def, attrs, .. } = &recipe.steps[call] else {
+            continue;
+        };
+        let places = def.attrs.iter().enumerate();
+        let places = places.filter(|(_, attr)| {
+            matches!(attr.kind, AttrKind::Float) && attr.default_value().is_some_and(|value| value.is_none())
+        });
+        for (k, _) in places {
+            let other = attrs[k].is_none().then(|| AttrValue::float(GIVEN));
+            let next = with_attribute(recipe, def.name, k, attrs[k].as_ref(), other.as_ref());
+            if !out.contains(&next) {
+                out.push(next);
             }
         }
     }

@@ -6,6 +6,7 @@ mod counts;
 mod lists;
 mod numbers;
 mod pairs;
+mod reshapes;
 mod sizes;
 mod types;
 mod windows;
@@ -17,6 +18,7 @@ pub(crate) use self::counts::{with_counts, with_each_rank, with_empty_lists, wit
 pub(crate) use self::lists::with_lists;
 pub(crate) use self::numbers::{with_all_numbers, with_close_numbers, with_numbers};
 pub(crate) use self::pairs::with_pairs;
+pub(crate) use self::reshapes::with_reshapes;
 pub(crate) use self::sizes::{with_blocks, with_integers, with_sizes, with_small_extents};
 pub(crate) use self::types::{
     CONVERTED, Types, with_discrete_types, with_integer_types, with_pairs_of_types, with_types,

@@ -125,7 +125,8 @@ pub(crate) fn with_blocks(recipe: &Recipe) -> Vec<Recipe> {
     out
 }
 
-/// Dimensions 0 to 3 in every combination over the operands, along one axis counted from the end.
+/// Dimensions 0 to 3 in every combination over the operands, along one axis counted from the end; those with the most
+/// different ones first, since equal ones occur in other instances.
 pub(crate) fn with_small_extents(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
     let leaves: Vec<usize> = (0..recipe.steps.len()).filter(|&i| recipe.shape(i).is_some()).collect();
     let most = leaves
@@ -134,7 +135,7 @@ pub(crate) fn with_small_extents(recipe: &Recipe, random: &mut Random) -> Vec<Re
         .map(Vec::len)
         .max()
         .unwrap_or(0);
-    let mut out = Vec::new();
+    let mut out: Vec<(usize, Recipe)> = Vec::new();
     for axis in 1..=most.min(ALONG) {
         let along: Vec<usize> = leaves
             .iter()
@@ -148,18 +149,21 @@ pub(crate) fn with_small_extents(recipe: &Recipe, random: &mut Random) -> Vec<Re
         };
         for mut choice in choices {
             let mut next = recipe.clone();
+            let mut used = [false; SMALL.len()];
             for &i in along.iter().take(MIXED) {
                 if let Some(shape) = next.shape_mut(i) {
                     let at = shape.len() - axis;
                     shape[at] = SMALL[choice % SMALL.len()];
+                    used[choice % SMALL.len()] = true;
                 }
                 choice /= SMALL.len();
             }
-            out.push(next);
+            out.push((used.into_iter().filter(|used| *used).count(), next));
         }
     }
     random.shuffle(&mut out);
-    out
+    out.sort_by_key(|(different, _)| std::cmp::Reverse(*different));
+    out.into_iter().map(|(_, next)| next).collect()
 }
 
 /// The recipe with dimensions and integer attributes beyond the integers in the rule.

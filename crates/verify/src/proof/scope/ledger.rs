@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashSet;
 
 use super::super::form::{FREE, has_sized_constants};
-use super::{Open, Ordered, Prepared, Scope, Source, accepted_types, calls, domain, dtypes, is_broadcast_shape};
+use super::{
+    Open, Ordered, Prepared, Scope, Source, accepted_types, calls, domain, dtypes, is_broadcast_shape,
+    is_optional_number,
+};
 use crate::instance::combine::{combinations, reached};
 use crate::instance::recipe::Step;
 use crate::proof::ledger::{Covers, Ledger};
@@ -210,6 +213,9 @@ impl Scope<'_> {
                 }
             }
         }
+        let is_ordered = |source: &Source| found.ordered.is_some_and(|o| o.sources.contains(source));
+        let optional = all.iter().filter(|(source, seen)| is_optional_number(seen.open) && !is_ordered(source));
+        let optional = optional.count();
         for seen in all.values_mut() {
             seen.values.sort();
             let (def, declared) = (seen.open.def, &seen.open.def.attrs[seen.open.attr]);
@@ -226,7 +232,7 @@ impl Scope<'_> {
             let is_axes = matches!(declared.kind, AttrKind::Axis(_) | AttrKind::Axes(_));
             let covers = match (seen.symbolic, finite) {
                 _ if is_axes && found.ranks.is_some() => Covers::Exhausted,
-                _ if found.ordered.is_some_and(|o| o.sources.contains(&seen.open.source)) => Covers::Symbolic,
+                _ if is_ordered(&seen.open.source) => Covers::Symbolic,
                 (false, _) if self.is_fixed(&named) || found.rounded && self.is_near_one_number(&named) => {
                     Covers::Exhausted
                 }
@@ -238,6 +244,16 @@ impl Scope<'_> {
                 (true, _) if found.all_shapes && seen.open.def.shapes == ShapeRule::Reshape => Covers::Symbolic,
                 (true, _) if declared.name == "shape" && !seen.open.fixed_length => {
                     Covers::Sampled("without 0 and -1".to_owned())
+                }
+                // It may be left out beside each choice for the other attributes.
+                (true, _) if is_optional_number(seen.open) => {
+                    if found.all_words || found.ranks.is_some() || seen.values.len() == 1 && optional == 1 {
+                        Covers::Symbolic
+                    } else if seen.values.is_empty() {
+                        Covers::Sampled("given".to_owned())
+                    } else {
+                        Covers::Sampled("given and left out, not beside everything else".to_owned())
+                    }
                 }
                 (true, _) if counted => Covers::Symbolic,
                 (false, _) if seen.counts_parts => Covers::Exhausted,

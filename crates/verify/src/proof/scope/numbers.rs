@@ -12,14 +12,16 @@ use tautomer_op::{AttrKind, AttrValue};
 use tautomer_rule::{PatternId, PatternNode};
 
 impl Scope<'_> {
-    /// Turns numbers that the rule only passes through into tokens.
-    pub(super) fn make_tokens(&self, out: &mut Prepared, second: bool) {
+    /// The numbers in attributes that the rule only passes through, by their places among the open attributes, with their
+    /// tokens.
+    pub(super) fn tokens_of(&self, prepared: &Prepared, second: bool) -> Vec<(usize, f64)> {
         let mut given: Vec<&Source> = Vec::new();
-        let real = dtypes(&out.recipe).iter().any(|dtype| dtype.is_float());
-        for open in &out.open {
+        let real = dtypes(&prepared.recipe).iter().any(|dtype| dtype.is_float());
+        let mut out = Vec::new();
+        for (place, open) in prepared.open.iter().enumerate() {
             if !matches!(open.def.attrs[open.attr].kind, AttrKind::Float)
                 || !self.hands_on(&open.source)
-                || self.is_of_each_member(&out.bound, open)
+                || self.is_of_each_member(&prepared.bound, open)
             {
                 continue;
             }
@@ -27,24 +29,31 @@ impl Scope<'_> {
                 given.push(&open.source);
                 given.len() - 1
             });
-            let Some(&token) = self.numbers(second).get(at) else {
-                continue;
-            };
-            let token = if real { token } else { token * WHOLE };
-            // An omitted attribute without a default is not a number.
-            if out.filled[open.step]
-                .get(open.attr)
-                .and_then(AttrValue::as_float)
-                .is_none()
-            {
-                continue;
+            if let Some(&token) = self.numbers(second).get(at) {
+                out.push((place, if real { token } else { token * WHOLE }));
             }
-            if let Step::Call { attrs, .. } = &mut out.recipe.steps[open.step] {
-                attrs[open.attr] = Some(AttrValue::float(token));
+        }
+        out
+    }
+
+    /// Turns numbers that the rule only passes through into tokens.
+    pub(super) fn make_tokens(&self, out: &mut Prepared, second: bool) {
+        let tokens = self.tokens_of(out, second);
+        let mut sources: Vec<&Source> = tokens.iter().map(|&(place, _)| &out.open[place].source).collect();
+        sources.sort();
+        sources.dedup();
+        for (place, token) in &tokens {
+            let open = &out.open[*place];
+            // An omitted attribute without a default is not a number.
+            let filled = out.filled[open.step].get(open.attr).and_then(AttrValue::as_float);
+            if let Step::Call { attrs, .. } = &mut out.recipe.steps[open.step]
+                && filled.is_some()
+            {
+                attrs[open.attr] = Some(AttrValue::float(*token));
             }
         }
         // Constants whose value the rule passes through.
-        let attributes = given.len();
+        let attributes = sources.len();
         for (i, variable) in self.rule.variables.iter().enumerate() {
             if variable.class != RuleClass::Const || !self.valued[i] || !self.passes_value(&variable.name) {
                 continue;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::verdict_of;
 use crate::Verdict;
 use crate::instance::seeds::seeds;
-use crate::proof::{Task, prove};
+use crate::proof::{Suspects, Task, prove};
 use tautomer_diag::Source;
 use tautomer_lang::parse_rules;
 use tautomer_rewrite::Trial;
@@ -39,6 +39,7 @@ fn have_no_proof(rules: &[&str]) {
             refused: &[],
             refuses_elements: false,
             all_types: true,
+            suspects: Suspects::default(),
         };
         if let Ok(coverage) = prove(&task) {
             failed.push(format!("{text}: {coverage}"));

@@ -1,6 +1,7 @@
 //! Ranks that suffice, where the text of a rule says more about ranks, and where it has alternatives.
 
-use super::{are_not_proved, are_proved};
+use super::{are_not_proved, are_proved, verdict_of};
+use crate::Verdict;
 
 /// Whether two ranks are on the same side of a number stays as it is if enough axes stay.
 #[test]
@@ -72,4 +73,19 @@ fn forms_with_few_axes_stand_for_those_with_more() {
         "r(x: f32[..]) { 0.5 * tanh(0.5 * x) - 0.5 => sigmoid(x) numerics real }",
         "r(x: f32[..]) { 0.5 * tanh(0.5 * x) + 0.5 => when x.rank == 4 { x } else { sigmoid(x) } numerics real }",
     ]);
+}
+
+/// Numbers far beyond all ranks, such as the end of a slice that goes backwards.
+#[test]
+fn numbers_beyond_all_ranks_end_no_proof() {
+    for text in [
+        "r(x) { abs(abs(x)) => abs(x) where x.rank <= 9223372036854775807 numerics bitwise }",
+        "r(x: f32[n]) { slice(abs(x)) {starts = [-1], ends = [-9223372036854775807], axes = [0], steps = [-1]} => abs(slice(x) {starts = [-1], ends = [-9223372036854775807], axes = [0], steps = [-1]}) numerics bitwise }",
+    ] {
+        let (verdict, _) = verdict_of(&format!("/// Right.\nrule {text}"));
+        assert!(
+            matches!(verdict, Verdict::ProvedFor(_) | Verdict::ProvedForAll(_)),
+            "{text}: {verdict}"
+        );
+    }
 }
