@@ -11,6 +11,7 @@ mod attention;
 mod attention_heads;
 mod attention_mask;
 mod attention_softmax;
+mod bits;
 mod broadcast;
 mod buffers;
 mod bytes;
@@ -236,6 +237,7 @@ static KERNELS: &[&[Kernel]] = &[
     movement::KERNELS,
     sort::KERNELS,
     typed::KERNELS,
+    bits::KERNELS,
 ];
 
 /// Every kernel, in table order.
