@@ -23,6 +23,7 @@ mod depthwise;
 #[cfg(target_arch = "x86_64")]
 mod depthwise_rows;
 mod dot;
+mod einsum;
 mod elementwise;
 mod extremes;
 #[cfg(target_arch = "x86_64")]
@@ -69,6 +70,7 @@ mod threads;
 mod tile;
 mod typed;
 mod unary;
+mod wide;
 mod window;
 mod winograd;
 mod winograd_transform;
@@ -221,6 +223,8 @@ static KERNELS: &[&[Kernel]] = &[
     running::KERNELS,
     made::KERNELS,
     matmul::KERNELS,
+    wide::KERNELS,
+    einsum::KERNELS,
     attention::KERNELS,
     integer::KERNELS,
     nbits::KERNELS,
