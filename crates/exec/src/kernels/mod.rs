@@ -12,6 +12,7 @@ mod attention_heads;
 mod attention_mask;
 mod attention_softmax;
 mod bits;
+mod boxes;
 mod broadcast;
 mod buffers;
 mod bytes;
@@ -30,6 +31,7 @@ mod extremes;
 mod few;
 mod few_rows;
 mod finish;
+mod fourier;
 mod gates;
 mod geometry;
 mod image;
@@ -53,7 +55,9 @@ mod pad;
 mod pages;
 mod pairs;
 mod panels;
+mod placed;
 mod pool;
+mod pool_places;
 #[cfg(target_arch = "x86_64")]
 mod pool_rows;
 mod product;
@@ -65,6 +69,7 @@ mod room;
 mod row;
 mod rows;
 mod running;
+mod sampled;
 mod sort;
 mod threads;
 mod tile;
@@ -221,6 +226,10 @@ static KERNELS: &[&[Kernel]] = &[
     indexed::KERNELS,
     extremes::KERNELS,
     running::KERNELS,
+    placed::KERNELS,
+    sampled::KERNELS,
+    boxes::KERNELS,
+    fourier::KERNELS,
     made::KERNELS,
     matmul::KERNELS,
     wide::KERNELS,
@@ -233,6 +242,7 @@ static KERNELS: &[&[Kernel]] = &[
     conv_transpose::KERNELS,
     pad::KERNELS,
     pool::KERNELS,
+    pool_places::KERNELS,
     norm::KERNELS,
     reduce::KERNELS,
     layout::KERNELS,
