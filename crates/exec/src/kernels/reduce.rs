@@ -44,12 +44,12 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("reduce_max", |c| match or_decline!(c.dtype(0)) {
         DType::F64 => reduce(c, f64::NEG_INFINITY, |x| x, f64::larger, |x, _| x),
         DType::Bool => reduce(c, false, |x| x, |a, b| a | b, |x, _| x),
-        _ => numbers!(c, T => reduce(c, T::MIN, |x| x, T::larger, |x, _| x), I64 i64, I32 i32, I8 i8, U8 u8),
+        _ => numbers!(c, T => reduce(c, T::MIN, |x| x, T::max, |x, _| x), I64 i64, I32 i32, I8 i8, U8 u8),
     }),
     Kernel::any("reduce_min", |c| match or_decline!(c.dtype(0)) {
         DType::F64 => reduce(c, f64::INFINITY, |x| x, f64::smaller, |x, _| x),
         DType::Bool => reduce(c, true, |x| x, |a, b| a & b, |x, _| x),
-        _ => numbers!(c, T => reduce(c, T::MAX, |x| x, T::smaller, |x, _| x), I64 i64, I32 i32, I8 i8, U8 u8),
+        _ => numbers!(c, T => reduce(c, T::MAX, |x| x, T::min, |x, _| x), I64 i64, I32 i32, I8 i8, U8 u8),
     }),
     Kernel::any(
         "reduce_prod",
@@ -61,26 +61,26 @@ pub(super) const KERNELS: &[Kernel] = &[
     }),
 ];
 
-/// Number of partial results, so that a row is folded in vectors.
+/// Number of partial results of `f32`, so that a row is folded in vectors.
 const LANES: usize = 32;
 
-struct Row<'a, T, M, F> {
+struct Row<'a, T, M, F, const LANES: usize> {
     x: &'a [T],
     empty: T,
     map: M,
     fold: F,
 }
 
-impl<T: Copy, M: Fn(T) -> T, F: Fn(T, T) -> T> NullaryFnOnce for Row<'_, T, M, F> {
+impl<T: Copy, M: Fn(T) -> T, F: Fn(T, T) -> T, const LANES: usize> NullaryFnOnce for Row<'_, T, M, F, LANES> {
     type Output = T;
     #[inline(always)]
     fn call(self) -> T {
         let mut lanes = [self.empty; LANES];
-        let chunks = self.x.chunks_exact(LANES);
-        let rest = chunks.remainder();
+        let (chunks, rest) = self.x.as_chunks::<LANES>();
         for chunk in chunks {
-            for (lane, &x) in lanes.iter_mut().zip(chunk) {
-                *lane = (self.fold)(*lane, (self.map)(x));
+            // Lanes stay in registers only if their indices are constants once the loop is unrolled.
+            for i in 0..LANES {
+                lanes[i] = (self.fold)(lanes[i], (self.map)(chunk[i]));
             }
         }
         for (lane, &x) in lanes.iter_mut().zip(rest) {
@@ -97,10 +97,19 @@ impl<T: Copy, M: Fn(T) -> T, F: Fn(T, T) -> T> NullaryFnOnce for Row<'_, T, M, F
     }
 }
 
+/// The fold of a row.
+fn fold_row<T: Copy>(x: &[T], empty: T, map: impl Fn(T) -> T, fold: impl Fn(T, T) -> T) -> T {
+    // Longer elements fill as many registers with fewer lanes.
+    match size_of::<T>() {
+        8 => Arch::new().dispatch(Row::<_, _, _, 8> { x, empty, map, fold }),
+        _ => Arch::new().dispatch(Row::<_, _, _, LANES> { x, empty, map, fold }),
+    }
+}
+
 /// The sum of a row, for a caller that is compiled for an instruction set.
 #[inline(always)]
 pub(super) fn row_sum(x: &[f32]) -> impl NullaryFnOnce<Output = f32> {
-    Row {
+    Row::<_, _, _, LANES> {
         x,
         empty: 0.0,
         map: |x| x,
@@ -111,7 +120,7 @@ pub(super) fn row_sum(x: &[f32]) -> impl NullaryFnOnce<Output = f32> {
 /// The largest element of a row, NaN if one is, likewise.
 #[inline(always)]
 pub(super) fn row_max(x: &[f32]) -> impl NullaryFnOnce<Output = f32> {
-    Row {
+    Row::<_, _, _, LANES> {
         x,
         empty: f32::NEG_INFINITY,
         map: |x| x,
@@ -226,7 +235,7 @@ fn reduce<T: Element + Copy>(
             let x = or_decline!(grouped.rows(&x, call.shape(0)));
             in_parts(threads, &mut out, 1, |first, out| {
                 let rows = out.iter_mut().zip(x[first * count..].chunks_exact(count));
-                rows.for_each(|(out, x)| *out = Arch::new().dispatch(Row { x, empty, map, fold }));
+                rows.for_each(|(out, x)| *out = fold_row(x, empty, map, fold));
             });
         }
     }

@@ -39,8 +39,8 @@ impl<T: Number> Panel<'_, T> {
         let k = self.panel.len();
         let rows: [&[T]; R] = array::from_fn(|i| &self.a[(row + i) * k..][..k]);
         let mut sums = [[T::default(); COLUMNS]; R];
-        for (l, b) in self.panel.iter().enumerate() {
-            // Sums stay in registers only if their indices are constants once the loops are unrolled.
+        // Sums stay in registers only if their indices are constants once the loops are unrolled, and the row is copied.
+        for (l, &b) in self.panel.iter().enumerate() {
             for r in 0..R {
                 let a = rows[r][l];
                 for c in 0..COLUMNS {
