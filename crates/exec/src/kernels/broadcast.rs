@@ -144,6 +144,70 @@ pub(super) fn map_over<T: Copy + Send, O: DerefMut<Target = [T]>>(
     out
 }
 
+/// A function of one element. It is inlined wherever it is used, and its parameters are copied: a closure with a long
+/// body would be compiled once, for the least instructions, and parameters that it borrows might change with each
+/// result.
+pub(super) trait Function<T, R>: Copy + Sync {
+    fn of(self, x: T) -> R;
+}
+
+struct MapOf<'a, T, R, G> {
+    x: &'a [T],
+    out: &'a mut [R],
+    g: G,
+}
+
+impl<T: Copy, R, G: Function<T, R>> NullaryFnOnce for MapOf<'_, T, R, G> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        for (o, &x) in self.out.iter_mut().zip(self.x) {
+            *o = self.g.of(x);
+        }
+    }
+}
+
+/// A function of every element, in `out`, which has as many.
+pub(super) fn map_of<T: Copy + Sync, R: Copy + Send, O: DerefMut<Target = [R]>>(
+    threads: usize,
+    x: &[T],
+    g: impl Function<T, R>,
+    mut out: O,
+) -> O {
+    in_parts(worth(threads, x.len()), &mut out, 1, |first, out| {
+        let x = &x[first..];
+        Arch::new().dispatch(MapOf { x, out, g });
+    });
+    out
+}
+
+struct MapOverOf<'a, T, G> {
+    out: &'a mut [T],
+    g: G,
+}
+
+impl<T: Copy, G: Function<T, T>> NullaryFnOnce for MapOverOf<'_, T, G> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        for x in self.out {
+            *x = self.g.of(*x);
+        }
+    }
+}
+
+/// Applies a function to every element in place.
+pub(super) fn map_over_of<T: Copy + Send, O: DerefMut<Target = [T]>>(
+    threads: usize,
+    g: impl Function<T, T>,
+    mut out: O,
+) -> O {
+    in_parts(worth(threads, out.len()), &mut out, 1, |_, out| {
+        Arch::new().dispatch(MapOverOf { out, g });
+    });
+    out
+}
+
 struct ZipOver<'a, A, B, F> {
     axes: &'a Axes<1>,
     first: usize,

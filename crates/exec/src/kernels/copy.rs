@@ -159,7 +159,9 @@ unsafe fn fill<W: Word>(source: *const W, out: *mut W, axes: &[Axis]) {
         unsafe { out.write(*source) };
         return;
     };
-    let near = |axis: &&Axis| axis.from != 0 && axis.from.unsigned_abs() < last.from.unsigned_abs();
+    // Tiles of a few rows are not worth it: single words of as many neighbours are read one row after the other.
+    const FEW: usize = 4;
+    let near = |axis: &&Axis| axis.from != 0 && axis.n > FEW && axis.from.unsigned_abs() < last.from.unsigned_abs();
     let closest = outer.iter().filter(near).min_by_key(|axis| axis.from.unsigned_abs());
     if let Some(closest) = closest {
         // SAFETY: upheld by the caller.

@@ -1,7 +1,10 @@
 //! Elementwise operators, with broadcasting.
 
+use std::borrow::Cow;
+
 use super::broadcast::{map, map_over, select, zip, zip_over};
 use super::call::{done, or_decline};
+use super::indexed::integers;
 use super::room::Room;
 use super::{Call, Done, Kernel};
 use tautomer_op::OpError;
@@ -14,6 +17,10 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::over("mul", |c| binary(c, |a, b| a * b)),
     Kernel::over("div", |c| binary(c, |a, b| a / b)),
     Kernel::over("pow", pow),
+    Kernel::over("mod", |c| match c.flag("fmod") {
+        true => binary(c, |a, b| a % b),
+        false => binary(c, remainder),
+    }),
     Kernel::over("max", |c| many(c, larger, |x, _| x)),
     Kernel::over("min", |c| many(c, smaller, |x, _| x)),
     Kernel::over("sum", |c| many(c, |a, b| a + b, |x, _| x)),
@@ -36,6 +43,16 @@ pub(super) fn larger(a: f32, b: f32) -> f32 {
 #[inline(always)]
 pub(super) fn smaller(a: f32, b: f32) -> f32 {
     if a < b || a.is_nan() { a } else { b }
+}
+
+/// The remainder with the sign of the divisor.
+fn remainder(a: f32, b: f32) -> f32 {
+    let rest = a % b;
+    if rest != 0.0 && (rest < 0.0) != (b < 0.0) {
+        rest + b
+    } else {
+        rest
+    }
 }
 
 fn binary(call: &Call<'_>, f: impl Fn(f32, f32) -> f32 + Sync) -> Done {
@@ -105,6 +122,9 @@ fn many(call: &Call<'_>, f: impl Fn(f32, f32) -> f32 + Copy + Sync, finish: impl
         let first = or_decline!(call.f32s(0));
         return done(&shape, map(call.threads, &first, |x| finish(x, n), room(call, &shape)));
     }
+    if count == 2 {
+        return binary(call, |a, b| finish(f(a, b), n));
+    }
     let mut acc = match over(call, &shape, f)? {
         Some(acc) => acc,
         None => {
@@ -120,24 +140,47 @@ fn many(call: &Call<'_>, f: impl Fn(f32, f32) -> f32 + Copy + Sync, finish: impl
     done(&shape, map_over(call.threads, |x| finish(x, n), acc))
 }
 
+/// The operands of `pow`, whose exponents may be integers that are numbers of type `f32` as well.
+fn exponents<'a>(call: &Call<'a>) -> Option<Cow<'a, [f32]>> {
+    const MOST: u64 = 1 << 24;
+    if call.dtype(1)? == DType::F32 {
+        return call.f32s(1);
+    }
+    let exponent = |&n: &i64| (n.unsigned_abs() <= MOST).then_some(n as f32);
+    integers(call, 1)?.iter().map(exponent).collect()
+}
+
 /// Powers; frequent exponents avoid the general function.
 fn pow(call: &Call<'_>) -> Done {
-    let exponent = or_decline!(call.f32s(1));
-    match &exponent[..] {
-        [1.0] => binary(call, |a, _| a),
-        [2.0] => binary(call, |a, _| a * a),
-        [3.0] => binary(call, |a, _| (f64::from(a) * f64::from(a) * f64::from(a)) as f32),
-        [-1.0] => binary(call, |a, _| 1.0 / a),
+    let exponents = or_decline!(exponents(call));
+    match &exponents[..] {
+        [1.0] => raised(call, &exponents, |a, _| a),
+        [2.0] => raised(call, &exponents, |a, _| a * a),
+        [3.0] => raised(call, &exponents, |a, _| {
+            (f64::from(a) * f64::from(a) * f64::from(a)) as f32
+        }),
+        [-1.0] => raised(call, &exponents, |a, _| 1.0 / a),
         // Unlike the square root: +0 for -0, and infinity for -infinity.
-        [0.5] => binary(call, |a, _| {
+        [0.5] => raised(call, &exponents, |a, _| {
             if a == f32::NEG_INFINITY {
                 f32::INFINITY
             } else {
                 (a + 0.0).sqrt()
             }
         }),
-        _ => binary(call, |a, b| f64::from(a).powf(f64::from(b)) as f32),
+        _ => raised(call, &exponents, |a, b| f64::from(a).powf(f64::from(b)) as f32),
     }
+}
+
+/// `f` of elements and exponents, with broadcasting.
+fn raised(call: &Call<'_>, exponents: &[f32], f: impl Fn(f32, f32) -> f32 + Sync) -> Done {
+    if call.dtype(1) == Some(DType::F32) {
+        return binary(call, f);
+    }
+    let (x, shape) = (or_decline!(call.f32s(0)), or_decline!(call.out_shape()));
+    let (x, exponents) = ((&x[..], call.shape(0)), (exponents, call.shape(1)));
+    let out = or_decline!(zip(call.threads, &shape, x, exponents, f, room(call, &shape)));
+    done(&shape, out)
 }
 
 fn choose(call: &Call<'_>) -> Done {

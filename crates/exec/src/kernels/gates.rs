@@ -28,6 +28,21 @@ pub(super) fn compute(parts: impl Iterator<Item: Part>) {
     Arch::new().dispatch(Parts(parts));
 }
 
+/// Computes the new state of units without gates.
+pub(super) struct Plain<'a> {
+    /// The products with the inputs and with the state.
+    pub(super) gates: &'a [f32],
+    pub(super) next: &'a mut [f32],
+}
+
+impl Part for Plain<'_> {
+    #[inline(always)]
+    fn compute(self) {
+        let Plain { gates, next } = self;
+        next.iter_mut().zip(gates).for_each(|(next, &sum)| *next = tanh(sum));
+    }
+}
+
 /// Computes the new state of cells and what they show.
 pub(super) struct Cells<'a> {
     /// The products of the gates.

@@ -39,7 +39,7 @@ fn place(index: i64, n: usize) -> usize {
 }
 
 /// The distances between neighbours along each axis.
-fn strides(shape: &[usize]) -> Extents {
+pub(super) fn strides(shape: &[usize]) -> Extents {
     let mut out = Extents::from_elem(1, shape.len());
     for axis in (1..shape.len()).rev() {
         out[axis - 1] = out[axis] * shape[axis];

@@ -1,8 +1,16 @@
 //! Operators that keep, join, pick or convert elements.
+#![allow(
+    unsafe_code,
+    reason = "numbers are converted to integers that they fit, without checking again"
+)]
 
-use super::broadcast::map;
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+use pulp::{Arch, NullaryFnOnce};
+
 use super::call::{done, or_decline};
 use super::movement::shared;
+use super::typed::each;
 use super::{Call, Done, Kernel, Results, each_type};
 use smallvec::SmallVec;
 use tautomer_tensor::with_array;
@@ -86,23 +94,56 @@ fn low_bits(x: f32) -> u8 {
     if x.abs() < 2f32.powi(31) { x as i32 as u8 } else { far }
 }
 
-/// True if all numbers of the operand lie between `-most` and `most`.
-fn are_below(call: &Call<'_>, most: f32) -> bool {
-    let x = call.f32s(0);
-    // Elements are compared in vectors, which ends at the first large one do not allow.
-    x.is_some_and(|x| {
-        x.chunks(1024)
-            .all(|x| x.iter().fold(true, |all, x| all & (x.abs() < most)))
-    })
+/// True if all numbers lie between `-most` and `most`.
+pub(super) fn are_below(x: &[f32], most: f32) -> bool {
+    struct Below<'a>(&'a [f32], f32);
+
+    impl NullaryFnOnce for Below<'_> {
+        type Output = bool;
+        #[inline(always)]
+        fn call(self) -> bool {
+            // Elements are compared in vectors, which ends at the first large one do not allow.
+            self.0.iter().fold(true, |all, x| all & (x.abs() < self.1))
+        }
+    }
+
+    x.chunks(1024).all(|x| Arch::new().dispatch(Below(x, most)))
+}
+
+/// The integer next to a number on the side of zero.
+///
+/// # Safety
+/// The number lies between -2^31 and 2^31.
+#[inline(always)]
+unsafe fn truncated(x: f32) -> i32 {
+    // SAFETY: by the caller; the integer is one of 32 bits.
+    unsafe { x.to_int_unchecked() }
+}
+
+/// Conversions of narrow floats from and to `f32`, each of which rounds to nearest.
+fn cast_narrow(call: &Call<'_>) -> Done {
+    let n = call.shape(0).iter().product();
+    match (or_decline!(call.dtype(0)), or_decline!(call.result_type()).dtype) {
+        (DType::F32, DType::F16) => {
+            let mut out = call.result_room::<f16>(n);
+            out.convert_from_f32_slice(&or_decline!(call.f32s(0)));
+            done(call.shape(0), out)
+        }
+        (DType::F16, DType::F32) => {
+            let mut out = call.result_room::<f32>(n);
+            or_decline!(call.slice::<f16>(0)).convert_to_f32_slice(&mut out);
+            done(call.shape(0), out)
+        }
+        (DType::F32, DType::BF16) => each(call, bf16::from_f32),
+        (DType::BF16, DType::F32) => each(call, |v: bf16| f32::from_bits(u32::from(v.to_bits()) << 16)),
+        _ => Ok(None),
+    }
 }
 
 /// Conversions that are exact, round to nearest, or take integers of 8 bits.
 fn cast(call: &Call<'_>) -> Done {
-    fn each<A: Element + Copy, B: Element + Copy>(call: &Call<'_>, f: impl Fn(A) -> B + Sync) -> Done {
-        let from = or_decline!(call.slice::<A>(0));
-        done(call.shape(0), map(call.threads, &from, f, call.result_room(from.len())))
-    }
     let to = or_decline!(call.result_type()).dtype;
+    let are_below = |most: f32| call.f32s(0).is_some_and(|x| are_below(&x, most));
     match (or_decline!(call.dtype(0)), to) {
         (from, to) if from == to => view(call),
         (DType::F32, DType::F64) => each(call, |v: f32| f64::from(v)),
@@ -127,11 +168,12 @@ fn cast(call: &Call<'_>) -> Done {
         (DType::I32, DType::Bool) => each(call, |v: i32| v != 0),
         (DType::I64, DType::I32) => each(call, |v: i64| v as i32),
         // Larger numbers wrap around.
-        (DType::F32, DType::I64) if are_below(call, 2f32.powi(63)) => each(call, |v: f32| v as i64),
+        (DType::F32, DType::I64) if are_below(2f32.powi(63)) => each(call, |v: f32| v as i64),
         (DType::F32, DType::I64) => each(call, |v: f32| v as i128 as i64),
-        (DType::F32, DType::I32) if are_below(call, 2f32.powi(31)) => each(call, |v: f32| v as i32),
+        // SAFETY: `are_below` has found that all numbers have a magnitude of less than 2^31.
+        (DType::F32, DType::I32) if are_below(2f32.powi(31)) => each(call, |v: f32| unsafe { truncated(v) }),
         (DType::F32, DType::I32) => each(call, |v: f32| v as i128 as i32),
-        _ => Ok(None),
+        _ => cast_narrow(call),
     }
 }
 

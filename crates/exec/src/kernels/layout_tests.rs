@@ -50,6 +50,8 @@ fn conversions() {
         Tensor::vector(vec![-4i32]),
         Tensor::vector(vec![-4i8, 127, -128]),
         Tensor::vector(EDGES.to_vec()),
+        Tensor::from_f64s(DType::F16, &[5], &[0.0, -1.5, f64::NAN, f64::INFINITY, 6e-8]).unwrap(),
+        Tensor::from_f64s(DType::BF16, &[5], &[-0.0, 1.5, f64::NAN, f64::NEG_INFINITY, 1e-39]).unwrap(),
     ];
     for tensor in &tensors {
         for to in [
@@ -60,6 +62,8 @@ fn conversions() {
             DType::I32,
             DType::U8,
             DType::I8,
+            DType::F16,
+            DType::BF16,
         ] {
             Case::new("cast", std::slice::from_ref(tensor))
                 .attr("to", AttrValue::DType(to))

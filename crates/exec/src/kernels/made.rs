@@ -10,6 +10,7 @@ use tautomer_tensor::{DType, Element};
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("trilu", trilu),
+    Kernel::any("eye_like", eye_like),
     Kernel::any("range", range),
     Kernel::any("one_hot", one_hot),
     Kernel::any("non_zero", non_zero),
@@ -41,6 +42,31 @@ fn trilu(call: &Call<'_>) -> Done {
     }
     let k = or_decline!(call.int("k"));
     each_type!(call.dtype(0), T => typed::<T>(call, k))
+}
+
+fn eye_like(call: &Call<'_>) -> Done {
+    fn typed<T: Element>(call: &Call<'_>, one: T) -> Done {
+        let shape = or_decline!(call.out_shape());
+        let (&[rows, columns], k) = (&shape[..], or_decline!(call.int("k"))) else {
+            return Ok(None);
+        };
+        let mut out = call.filled(0, rows * columns, T::default());
+        for (row, to) in out.chunks_exact_mut(columns.max(1)).enumerate() {
+            let on = usize::try_from(k.saturating_add(row as i64)).ok();
+            if let Some(to) = on.and_then(|on| to.get_mut(on)) {
+                *to = one.clone();
+            }
+        }
+        done(&shape, out)
+    }
+    match or_decline!(call.result_type()).dtype {
+        DType::F32 => typed(call, 1.0f32),
+        DType::F64 => typed(call, 1.0f64),
+        DType::I64 => typed(call, 1i64),
+        DType::I32 => typed(call, 1i32),
+        DType::Bool => typed(call, true),
+        _ => Ok(None),
+    }
 }
 
 /// Ranges of integers; those of other numbers are rounded by the reference semantics.
@@ -153,7 +179,7 @@ fn compress(call: &Call<'_>) -> Done {
 mod tests {
     use super::super::testing::{Case, f32s};
     use tautomer_op::AttrValue;
-    use tautomer_tensor::Tensor;
+    use tautomer_tensor::{DType, Tensor};
 
     #[test]
     fn triangles() {
@@ -163,6 +189,19 @@ mod tests {
                     .int("k", k)
                     .attr("upper", AttrValue::Bool(upper))
                     .check();
+            }
+        }
+    }
+
+    #[test]
+    fn diagonals_of_ones() {
+        for shape in [&[3usize, 5][..], &[4, 2], &[0, 3], &[3, 0]] {
+            for k in -5..6 {
+                let case = || Case::new("eye_like", &[f32s(shape, 1)]).int("k", k);
+                assert!(case().check());
+                for dtype in [DType::I64, DType::F64, DType::Bool, DType::U8] {
+                    case().attr("dtype", AttrValue::DType(dtype)).may_decline().check();
+                }
             }
         }
     }

@@ -57,19 +57,19 @@ fn fused_matmul(call: &Call<'_>) -> Done {
 }
 
 /// The sizes of a product of the first two operands.
-struct Sizes<'a> {
+pub(super) struct Sizes<'a> {
     /// The dimensions of both batches, broadcast.
-    batch: Extents,
-    batch_a: &'a [usize],
-    batch_b: &'a [usize],
-    m: usize,
-    k: usize,
-    n: usize,
+    pub(super) batch: Extents,
+    pub(super) batch_a: &'a [usize],
+    pub(super) batch_b: &'a [usize],
+    pub(super) m: usize,
+    pub(super) k: usize,
+    pub(super) n: usize,
 }
 
 impl<'a> Sizes<'a> {
     /// The second operand is transposed if `transposed`; `shape` is that of the result.
-    fn of(call: &Call<'a>, transposed: bool, shape: &[usize]) -> Option<Sizes<'a>> {
+    pub(super) fn of(call: &Call<'a>, transposed: bool, shape: &[usize]) -> Option<Sizes<'a>> {
         let (sa, sb) = (call.shape(0), call.shape(1));
         // A vector on the left is treated as one row, on the right as one column.
         let (batch_a, m, k) = match sa {
@@ -96,7 +96,7 @@ impl<'a> Sizes<'a> {
     }
 
     /// The number of products.
-    fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.batch.iter().product()
     }
 

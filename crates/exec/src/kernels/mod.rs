@@ -11,6 +11,8 @@ mod attention;
 mod attention_heads;
 mod attention_mask;
 mod attention_softmax;
+mod bits;
+mod boxes;
 mod broadcast;
 mod buffers;
 mod bytes;
@@ -22,12 +24,14 @@ mod depthwise;
 #[cfg(target_arch = "x86_64")]
 mod depthwise_rows;
 mod dot;
+mod einsum;
 mod elementwise;
 mod extremes;
 #[cfg(target_arch = "x86_64")]
 mod few;
 mod few_rows;
 mod finish;
+mod fourier;
 mod gates;
 mod geometry;
 mod image;
@@ -51,7 +55,9 @@ mod pad;
 mod pages;
 mod pairs;
 mod panels;
+mod placed;
 mod pool;
+mod pool_places;
 #[cfg(target_arch = "x86_64")]
 mod pool_rows;
 mod product;
@@ -63,11 +69,13 @@ mod room;
 mod row;
 mod rows;
 mod running;
+mod sampled;
 mod sort;
 mod threads;
 mod tile;
 mod typed;
 mod unary;
+mod wide;
 mod window;
 mod winograd;
 mod winograd_transform;
@@ -218,8 +226,14 @@ static KERNELS: &[&[Kernel]] = &[
     indexed::KERNELS,
     extremes::KERNELS,
     running::KERNELS,
+    placed::KERNELS,
+    sampled::KERNELS,
+    boxes::KERNELS,
+    fourier::KERNELS,
     made::KERNELS,
     matmul::KERNELS,
+    wide::KERNELS,
+    einsum::KERNELS,
     attention::KERNELS,
     integer::KERNELS,
     nbits::KERNELS,
@@ -228,6 +242,7 @@ static KERNELS: &[&[Kernel]] = &[
     conv_transpose::KERNELS,
     pad::KERNELS,
     pool::KERNELS,
+    pool_places::KERNELS,
     norm::KERNELS,
     reduce::KERNELS,
     layout::KERNELS,
@@ -236,6 +251,7 @@ static KERNELS: &[&[Kernel]] = &[
     movement::KERNELS,
     sort::KERNELS,
     typed::KERNELS,
+    bits::KERNELS,
 ];
 
 /// Every kernel, in table order.

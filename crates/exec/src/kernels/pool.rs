@@ -32,7 +32,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::f32("global_average_pool", |c| global(c, |x| sum_of(x) / x.len() as f32)),
 ];
 
-fn window(call: &Call<'_>, shape: &[usize]) -> Option<Window> {
+pub(super) fn window(call: &Call<'_>, shape: &[usize]) -> Option<Window> {
     let input = call.shape(0).get(2..)?;
     let kernel = call.sizes("kernel_shape", input.len(), 1)?;
     Window::of(call, input, shape.get(2..)?, &kernel)

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::call::{or_decline, value};
-use super::gates::{Cells, Linear, Reset, Update, compute};
+use super::gates::{Cells, Linear, Plain, Reset, Update, compute};
 use super::gemm::{Dst, Layout, gemm};
 use super::micro::Micro;
 use super::panels::{Left, Panels};
@@ -13,7 +13,11 @@ use super::{Call, Done, Kernel, Results};
 use tautomer_op::AttrValue;
 
 /// The kernels of this family.
-pub(super) const KERNELS: &[Kernel] = &[Kernel::f32("lstm", lstm), Kernel::f32("gru", gru)];
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::f32("lstm", lstm),
+    Kernel::f32("gru", gru),
+    Kernel::f32("rnn", |c| run(c, 1, &["Tanh"])),
+];
 
 /// Products larger than this are worth more than one thread in each step.
 const LARGE: usize = 1 << 21;
@@ -116,6 +120,10 @@ impl Layer<'_> {
             self.add_state(&self.state[0], h, gates);
             let cells = gates.chunks(width).zip(c.chunks_mut(n)).zip(next.chunks_mut(n));
             return compute(cells.map(|((gates, c), next)| Cells { gates, c, next }));
+        }
+        if self.gates == 1 {
+            self.add_state(&self.state[0], h, gates);
+            return compute([Plain { gates, next }].into_iter());
         }
         let states = h.chunks(n).zip(next.chunks_mut(n));
         if self.linear {
@@ -348,7 +356,7 @@ mod tests {
                     };
                     Some(f32s(&shape, seed))
                 };
-                for (op, gates) in [("lstm", 4), ("gru", 3)] {
+                for (op, gates) in [("lstm", 4), ("gru", 3), ("rnn", 1)] {
                     let bias = Some(f32s(&[directions, 2 * gates * n], 4));
                     let plain = || case(op, gates, extents, directions, layout).ulp(1e-5);
                     plain().check();
@@ -372,7 +380,7 @@ mod tests {
 
     #[test]
     fn sequences_end_where_they_are_said_to() {
-        for (op, gates) in [("lstm", 4), ("gru", 3)] {
+        for (op, gates) in [("lstm", 4), ("gru", 3), ("rnn", 1)] {
             for (directions, layout) in [(1, 0), (2, 1)] {
                 let lengths = Tensor::vector(vec![5i32, 0, 2]);
                 case(op, gates, [5, 3, 4, 6], directions, layout)

@@ -13,6 +13,7 @@ use tautomer_tensor::{Element, Tensor};
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("sort", sort),
     Kernel::any("unique_consecutive", unique_consecutive),
+    Kernel::any("unique", unique),
 ];
 
 /// Runs `$f` for the element type of the tensor if that type is ordered by a key; otherwise declines.
@@ -283,6 +284,49 @@ fn unique_typed<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
         results.push(Tensor::vector(found.counts).into());
     }
     Ok(Some(results))
+}
+
+/// The distinct elements; slices are left to the reference semantics.
+fn unique(call: &Call<'_>) -> Done {
+    let x = call.tensor(0)?;
+    if !call.attr("axis").is_none() || u32::try_from(x.len()).is_err() {
+        return Ok(None);
+    }
+    by_type!(x, unique_elements(call, x))
+}
+
+fn unique_elements<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
+    let x = or_decline!(contiguous::<T>(x));
+    // The first place of each group of equal elements, and how many there are; the group of each element.
+    let mut groups: Vec<(u32, i64)> = Vec::new();
+    let mut inverse = vec![0i64; x.len()];
+    let (mut sorter, mut last) = (Sorter::default(), None);
+    sorter.order(&x, false, |_, at| {
+        let key = x[at as usize].key();
+        match groups.last_mut() {
+            Some((_, count)) if last == Some(key) => *count += 1,
+            _ => groups.push((at, 1)),
+        }
+        last = Some(key);
+        inverse[at as usize] = groups.len() as i64 - 1;
+    });
+    if !call.flag("sorted") {
+        let mut order: Vec<usize> = (0..groups.len()).collect();
+        order.sort_unstable_by_key(|&group| groups[group].0);
+        let mut ranks = vec![0i64; groups.len()];
+        order.iter().zip(0..).for_each(|(&group, rank)| ranks[group] = rank);
+        inverse.iter_mut().for_each(|group| *group = ranks[*group as usize]);
+        groups = order.into_iter().map(|group| groups[group]).collect();
+    }
+    let values: Vec<T> = groups.iter().map(|&(at, _)| x[at as usize]).collect();
+    let firsts: Vec<i64> = groups.iter().map(|&(at, _)| at.into()).collect();
+    let counts: Vec<i64> = groups.iter().map(|&(_, count)| count).collect();
+    Ok(Some(Results::from_iter([
+        value(&[groups.len()], values.into())?,
+        Tensor::vector(firsts).into(),
+        Tensor::vector(inverse).into(),
+        Tensor::vector(counts).into(),
+    ])))
 }
 
 /// The rows that differ from the one before.

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::super::testing::{Case, f32s};
 use tautomer_op::AttrValue;
-use tautomer_tensor::Tensor;
+use tautomer_tensor::{DType, Tensor};
 
 /// A few different numbers, so that many are equal; some are NaN.
 fn coarse(shape: &[usize], seed: u64) -> Vec<f32> {
@@ -107,5 +107,40 @@ proptest! {
     fn any_numbers_are_sorted(bits in proptest::collection::vec(any::<u32>(), 100..400)) {
         let numbers: Vec<f32> = bits.iter().map(|&b| f32::from_bits(b)).collect();
         sorted(Tensor::vector(numbers), 0);
+    }
+}
+
+#[test]
+fn distinct_elements() {
+    let wide = f32s(&[300], 1).to_f64s().unwrap();
+    let coarse: Vec<f64> = wide.iter().map(|x| (x * 8.0).round() / 4.0).collect();
+    let whole: Vec<i128> = wide.iter().map(|x| (x * 9.0).abs() as i128).collect();
+    let special = vec![
+        f32::NAN,
+        0.0,
+        -0.0,
+        f32::INFINITY,
+        -f32::NAN,
+        2.0,
+        f32::NEG_INFINITY,
+        0.0,
+        2.0,
+    ];
+    let tensors = [
+        Tensor::from_f64s(DType::F32, &[300], &coarse).unwrap(),
+        Tensor::from_f64s(DType::F64, &[300], &coarse).unwrap(),
+        Tensor::from_f64s(DType::F16, &[3, 100], &coarse).unwrap(),
+        Tensor::from_ints(DType::I64, &[30, 10], &whole).unwrap(),
+        Tensor::from_ints(DType::U8, &[300], &whole).unwrap(),
+        Tensor::from_ints(DType::I32, &[0], &[]).unwrap(),
+        Tensor::vector(special),
+        Tensor::vector(vec![true, false, true]),
+        Tensor::scalar(3i64),
+    ];
+    for x in tensors {
+        for sorted in [true, false] {
+            let case = Case::new("unique", std::slice::from_ref(&x)).attr("sorted", AttrValue::Bool(sorted));
+            assert!(case.ulp(0.0).check());
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Elementwise operators on numbers other than `f32`, and on truth values.
 
-use super::broadcast::{combine, combine_over};
+use super::broadcast::{combine, combine_over, map, zip};
 use super::call::{done, or_decline};
 use super::{Call, Done, Kernel};
 use tautomer_tensor::{DType, Element};
@@ -13,7 +13,7 @@ macro_rules! numbers {
     };
     ($call:ident, $ty:ident => $body:expr, $($variant:ident $own:ty),*) => {
         match or_decline!($call.dtype(0)) {
-            $(DType::$variant => {
+            $(tautomer_tensor::DType::$variant => {
                 type $ty = $own;
                 $body
             })*
@@ -21,13 +21,17 @@ macro_rules! numbers {
         }
     };
 }
+pub(super) use numbers;
 
 /// The kernels of this family; those for `f32` come first.
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("add", |c| numbers!(c, T => pair(c, T::plus))),
     Kernel::any("sub", |c| numbers!(c, T => pair(c, T::minus))),
     Kernel::any("mul", |c| numbers!(c, T => pair(c, T::times))),
-    Kernel::any("div", |c| pair(c, |a: f64, b: f64| a / b)),
+    Kernel {
+        dtype: Some(DType::F64),
+        ..Kernel::any("div", |c| pair(c, |a: f64, b: f64| a / b))
+    },
     Kernel::any("max", |c| numbers!(c, T => many(c, T::larger))),
     Kernel::any("min", |c| numbers!(c, T => many(c, T::smaller))),
     Kernel::any("sum", |c| numbers!(c, T => many(c, T::plus))),
@@ -44,9 +48,9 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("less_or_equal", |c| numbers!(c, T => pair(c, |a: T, b: T| a <= b))),
     Kernel::any("greater", |c| numbers!(c, T => pair(c, |a: T, b: T| a > b))),
     Kernel::any("greater_or_equal", |c| numbers!(c, T => pair(c, |a: T, b: T| a >= b))),
-    Kernel::any("and", |c| pair(c, |a: bool, b: bool| a & b)),
-    Kernel::any("or", |c| pair(c, |a: bool, b: bool| a | b)),
-    Kernel::any("xor", |c| pair(c, |a: bool, b: bool| a ^ b)),
+    Kernel::any("and", |c| truths(c, |a, b| a & b)),
+    Kernel::any("or", |c| truths(c, |a, b| a | b)),
+    Kernel::any("xor", |c| truths(c, |a, b| a ^ b)),
     Kernel::any("not", |c| each(c, |a: bool| !a)),
     Kernel::any("neg", |c| numbers!(c, T => each(c, T::negative))),
     Kernel::any("abs", |c| each(c, f64::abs)),
@@ -55,7 +59,7 @@ pub(super) const KERNELS: &[Kernel] = &[
 ];
 
 /// A number; integers wrap around.
-trait Number: Element + Copy + PartialOrd {
+pub(super) trait Number: Element + Copy + PartialOrd {
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
@@ -105,7 +109,7 @@ macro_rules! integers {
     )*};
 }
 
-integers!(i8, i32, i64, u8);
+integers!(i8, i32, i64, u8, u32, u64);
 
 impl Number for f64 {
     #[inline(always)]
@@ -127,12 +131,21 @@ impl Number for f64 {
 }
 
 /// `f` of two operands of type `T`.
-fn pair<T: Element + Copy, R: Element + Copy>(call: &Call<'_>, f: impl Fn(T, T) -> R) -> Done {
+pub(super) fn pair<T: Element + Copy, R: Element + Copy>(call: &Call<'_>, f: impl Fn(T, T) -> R) -> Done {
     let (a, b) = (or_decline!(call.slice::<T>(0)), or_decline!(call.slice::<T>(1)));
     let shape = or_decline!(call.out_shape());
     let room = call.result_room(shape.iter().product());
     let out = combine(&shape, (&a, call.shape(0)), (&b, call.shape(1)), f, room);
     done(&shape, or_decline!(out))
+}
+
+/// `f` of two operands that are truth values.
+fn truths(call: &Call<'_>, f: impl Fn(bool, bool) -> bool + Sync) -> Done {
+    let (a, b) = (or_decline!(call.slice::<bool>(0)), or_decline!(call.slice::<bool>(1)));
+    let shape = or_decline!(call.out_shape());
+    let room = call.result_room(shape.iter().product());
+    let (a, b) = ((&a[..], call.shape(0)), (&b[..], call.shape(1)));
+    done(&shape, or_decline!(zip(call.threads, &shape, a, b, f, room)))
 }
 
 /// Remainders with the sign of the divisor, or of the dividend if `fmod` is set. A divisor of zero is left to the
@@ -150,7 +163,7 @@ fn remainder<T: Element + Copy + PartialOrd>(call: &Call<'_>, zero: T, of: fn(T,
 }
 
 /// `f` of all operands, from left to right.
-fn many<T: Number>(call: &Call<'_>, f: impl Fn(T, T) -> T + Copy) -> Done {
+fn many<T: Number>(call: &Call<'_>, f: impl Fn(T, T) -> T + Copy + Sync) -> Done {
     if call.operands.len() == 1 {
         return each(call, |x: T| x);
     }
@@ -166,11 +179,9 @@ fn many<T: Number>(call: &Call<'_>, f: impl Fn(T, T) -> T + Copy) -> Done {
 }
 
 /// `f` of every element of an operand of type `T`.
-fn each<T: Element + Copy, R: Element + Copy>(call: &Call<'_>, f: impl Fn(T) -> R) -> Done {
+pub(super) fn each<T: Element + Copy, R: Element + Copy>(call: &Call<'_>, f: impl Fn(T) -> R + Sync) -> Done {
     let x = or_decline!(call.slice::<T>(0));
-    let mut out = call.result_room(x.len());
-    out.iter_mut().zip(x.iter()).for_each(|(o, &x)| *o = f(x));
-    done(call.shape(0), out)
+    done(call.shape(0), map(call.threads, &x, f, call.result_room(x.len())))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Functions of one number, including activations.
 
-use super::broadcast::{map, map_over, zip, zip_over};
+use super::broadcast::{Function, map, map_of, map_over, map_over_of, zip, zip_over};
 use super::call::{done, or_decline};
 use super::elementwise::{larger, smaller};
+use super::layout::are_below;
 use super::{Call, Done, Kernel, math};
 use tautomer_op::AttrValue;
 use tautomer_tensor::Tensor;
@@ -13,35 +14,45 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::over("neg", |c| apply(c, |x| -x)),
     Kernel::over("sqrt", |c| apply(c, f32::sqrt)),
     Kernel::over("reciprocal", |c| apply(c, |x| 1.0 / x)),
-    Kernel::over("exp", |c| apply(c, math::exp)),
-    Kernel::over("log", |c| apply(c, |x| f64::from(x).ln() as f32)),
-    Kernel::over("tanh", |c| apply(c, math::tanh)),
-    Kernel::over("erf", |c| apply(c, math::erf)),
+    Kernel::over("exp", |c| compute(c, Exp)),
+    Kernel::over("log", |c| compute(c, Ln)),
+    Kernel::over("tanh", |c| compute(c, Tanh)),
+    Kernel::over("erf", |c| compute(c, Erf)),
     Kernel::over("floor", |c| apply(c, f32::floor)),
     Kernel::over("ceil", |c| apply(c, f32::ceil)),
     Kernel::over("round", |c| apply(c, f32::round_ties_even)),
-    Kernel::over("sin", |c| apply(c, |x| f64::from(x).sin() as f32)),
-    Kernel::over("cos", |c| apply(c, |x| f64::from(x).cos() as f32)),
+    Kernel::over("sin", |c| {
+        compute_below(c, math::TURNED, Sin, |x| f64::from(x).sin() as f32)
+    }),
+    Kernel::over("cos", |c| {
+        compute_below(c, math::TURNED, Cos, |x| f64::from(x).cos() as f32)
+    }),
     Kernel::over("tan", |c| apply(c, |x| f64::from(x).tan() as f32)),
-    Kernel::over("asin", |c| apply(c, |x| f64::from(x).asin() as f32)),
-    Kernel::over("acos", |c| apply(c, |x| f64::from(x).acos() as f32)),
-    Kernel::over("atan", |c| apply(c, |x| f64::from(x).atan() as f32)),
+    Kernel::over("asin", |c| compute(c, Asin)),
+    Kernel::over("acos", |c| compute(c, Acos)),
+    Kernel::over("atan", |c| compute(c, Atan)),
     Kernel::over("sinh", |c| apply(c, |x| f64::from(x).sinh() as f32)),
     Kernel::over("cosh", |c| apply(c, |x| f64::from(x).cosh() as f32)),
     Kernel::over("asinh", |c| apply(c, |x| f64::from(x).asinh() as f32)),
     Kernel::over("acosh", |c| apply(c, |x| f64::from(x).acosh() as f32)),
     Kernel::over("atanh", |c| apply(c, |x| f64::from(x).atanh() as f32)),
     Kernel::over("sign", |c| apply(c, sign)),
+    Kernel::f32("is_inf", |c| {
+        let (negative, positive) = (c.flag("detect_negative"), c.flag("detect_positive"));
+        let x = or_decline!(c.f32s(0));
+        let is_inf = IsInf { negative, positive };
+        done(c.shape(0), map_of(c.threads, &x, is_inf, c.result_room(x.len())))
+    }),
     Kernel::f32("is_nan", |c| {
         let x = or_decline!(c.f32s(0));
         done(c.shape(0), map(c.threads, &x, f32::is_nan, c.result_room(x.len())))
     }),
     Kernel::over("relu", |c| apply(c, |x| larger(x, 0.0))),
-    Kernel::over("sigmoid", |c| apply(c, math::sigmoid)),
-    Kernel::over("softplus", |c| apply(c, math::softplus)),
+    Kernel::over("sigmoid", |c| compute(c, Sigmoid)),
+    Kernel::over("softplus", |c| compute(c, Softplus)),
     Kernel::over("softsign", |c| apply(c, |x| x / (1.0 + x.abs()))),
-    Kernel::over("silu", |c| apply(c, |x| x * math::sigmoid(x))),
-    Kernel::over("mish", |c| apply(c, |x| x * math::tanh(math::softplus(x)))),
+    Kernel::over("silu", |c| compute(c, Silu)),
+    Kernel::over("mish", |c| compute(c, Mish)),
     Kernel::over("hard_swish", |c| apply(c, |x| x * between(x / 6.0 + 0.5, 0.0, 1.0))),
     Kernel::over("hard_sigmoid", |c| {
         with_two(c, ("alpha", 0.2), ("beta", 0.5), |x, a, b| between(a * x + b, 0.0, 1.0))
@@ -54,11 +65,7 @@ pub(super) const KERNELS: &[Kernel] = &[
             |x, a, _| if x < 0.0 { a * x } else { x },
         )
     }),
-    Kernel::over("elu", |c| {
-        with_two(c, ("alpha", 1.0), ("alpha", 1.0), |x, a, _| {
-            if x < 0.0 { a * (math::exp(x) - 1.0) } else { x }
-        })
-    }),
+    Kernel::over("elu", |c| compute(c, Elu(c.float("alpha").unwrap_or(1.0) as f32))),
     Kernel::over("gelu", gelu),
     Kernel::over("clip", clip),
     Kernel::over("prelu", prelu),
@@ -90,20 +97,129 @@ fn apply(call: &Call<'_>, f: impl Fn(f32) -> f32 + Sync) -> Done {
     done(call.shape(0), map(call.threads, &x, f, call.result_room(x.len())))
 }
 
-fn with_two(call: &Call<'_>, a: (&str, f64), b: (&str, f64), f: impl Fn(f32, f32, f32) -> f32 + Sync) -> Done {
+/// Implements types of functions of one number.
+macro_rules! functions {
+    ($($name:ident: $f:expr;)*) => {$(
+        #[derive(Clone, Copy)]
+        struct $name;
+
+        impl Function<f32, f32> for $name {
+            #[inline(always)]
+            fn of(self, x: f32) -> f32 {
+                $f(x)
+            }
+        }
+    )*};
+}
+
+functions! {
+    Exp: math::exp;
+    Ln: math::ln;
+    Tanh: math::tanh;
+    Erf: math::erf;
+    Sin: math::sin;
+    Cos: math::cos;
+    Asin: math::asin;
+    Acos: math::acos;
+    Atan: math::atan;
+    Sigmoid: math::sigmoid;
+    Softplus: math::softplus;
+    Silu: math::silu;
+    Mish: math::mish;
+    Gelu: math::gelu;
+    GeluByTanh: math::gelu_by_tanh;
+}
+
+/// `e^x - 1` below zero, times a number.
+#[derive(Clone, Copy)]
+struct Elu(f32);
+
+impl Function<f32, f32> for Elu {
+    #[inline(always)]
+    fn of(self, x: f32) -> f32 {
+        if x < 0.0 { self.0 * (math::exp(x) - 1.0) } else { x }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct IsInf {
+    negative: bool,
+    positive: bool,
+}
+
+impl Function<f32, bool> for IsInf {
+    #[inline(always)]
+    fn of(self, x: f32) -> bool {
+        (x == f32::INFINITY) & self.positive | (x == f32::NEG_INFINITY) & self.negative
+    }
+}
+
+/// A function with two parameters.
+#[derive(Clone, Copy)]
+struct WithTwo<F> {
+    f: F,
+    a: f32,
+    b: f32,
+}
+
+impl<F: Fn(f32, f32, f32) -> f32 + Copy + Sync> Function<f32, f32> for WithTwo<F> {
+    #[inline(always)]
+    fn of(self, x: f32) -> f32 {
+        (self.f)(x, self.a, self.b)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Between {
+    low: f32,
+    high: f32,
+}
+
+impl Function<f32, f32> for Between {
+    #[inline(always)]
+    fn of(self, x: f32) -> f32 {
+        between(x, self.low, self.high)
+    }
+}
+
+fn compute(call: &Call<'_>, f: impl Function<f32, f32>) -> Done {
+    if let Some(x) = call.in_place(0) {
+        return done(call.shape(0), map_over_of(call.threads, f, x));
+    }
+    let x = or_decline!(call.f32s(0));
+    done(call.shape(0), map_of(call.threads, &x, f, call.result_room(x.len())))
+}
+
+/// `f` of every element, if all have a magnitude below `most`, and otherwise `of_large`.
+fn compute_below(call: &Call<'_>, most: f32, f: impl Function<f32, f32>, of_large: impl Fn(f32) -> f32 + Sync) -> Done {
+    if let Some(x) = call.in_place(0) {
+        let out = match are_below(&x, most) {
+            true => map_over_of(call.threads, f, x),
+            false => map_over(call.threads, of_large, x),
+        };
+        return done(call.shape(0), out);
+    }
+    let (x, room) = (
+        or_decline!(call.f32s(0)),
+        call.result_room(call.shape(0).iter().product()),
+    );
+    let out = match are_below(&x, most) {
+        true => map_of(call.threads, &x, f, room),
+        false => map(call.threads, &x, of_large, room),
+    };
+    done(call.shape(0), out)
+}
+
+fn with_two(call: &Call<'_>, a: (&str, f64), b: (&str, f64), f: impl Fn(f32, f32, f32) -> f32 + Copy + Sync) -> Done {
     let a = call.float(a.0).unwrap_or(a.1) as f32;
     let b = call.float(b.0).unwrap_or(b.1) as f32;
-    apply(call, |x| f(x, a, b))
+    compute(call, WithTwo { f, a, b })
 }
 
 fn gelu(call: &Call<'_>) -> Done {
-    const ROOT: f32 = std::f32::consts::FRAC_1_SQRT_2;
-    const SCALE: f32 = 0.797_884_6; // sqrt(2 / pi)
     match call.text("approximate") {
-        "" | "none" => apply(call, |x| 0.5 * x * (1.0 + math::erf(x * ROOT))),
-        "tanh" => apply(call, |x| {
-            0.5 * x * (1.0 + math::tanh(SCALE * (x + 0.044_715 * x * x * x)))
-        }),
+        "" | "none" => compute(call, Gelu),
+        "tanh" => compute(call, GeluByTanh),
         _ => Ok(None),
     }
 }
@@ -125,7 +241,7 @@ fn bound(call: &Call<'_>, name: &str, place: usize, none: f32) -> Option<f32> {
 fn clip(call: &Call<'_>) -> Done {
     let low = or_decline!(bound(call, "min", 1, f32::NEG_INFINITY));
     let high = or_decline!(bound(call, "max", 2, f32::INFINITY));
-    apply(call, |x| between(x, low, high))
+    compute(call, Between { low, high })
 }
 
 fn prelu(call: &Call<'_>) -> Done {
