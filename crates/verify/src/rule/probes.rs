@@ -131,15 +131,14 @@ impl Search<'_> {
 
     /// Tries one instance with each element type that it admits, and others with elements that are not real.
     pub(super) fn try_element_types(&mut self, options: &Options, random: &mut Random) -> Option<WrongInstance> {
-        // The smallest instance is as good as any: the element types that operators admit do not depend on dimensions.
-        // But where every dimension is 1, elements seldom show a difference.
+        // The smallest instance is as good as any: the element types that operators admit do not depend on dimensions,
+        // and forms with one spatial axis stand for those with more. But where every dimension is 1, elements seldom
+        // show a difference.
         let weight = |i: &&usize| {
             let recipe = &self.pool[**i];
             let extents = (0..recipe.steps.len()).filter_map(|i| recipe.shape(i)).flatten();
-            (
-                extents.filter(|n| **n < 2).count(),
-                recipe.ranks().iter().sum::<usize>(),
-            )
+            let (all, small) = extents.fold((0, 0), |(all, small), n| (all + 1, small + usize::from(*n < 2)));
+            (all == small, recipe.ranks().iter().sum::<usize>(), small)
         };
         let has_axes = |i: &&usize| self.pool[**i].ranks().iter().any(|&rank| rank > 0);
         self.forms = self.agreeing.len();

@@ -37,7 +37,7 @@ use crate::proof::facts::Facts;
 use crate::proof::form::{FREE, Form, has_sized_constants};
 use crate::proof::level::AtLevel;
 use crate::proof::scope::{Prepared, Scope, calls};
-use tautomer_op::AttrValue;
+use tautomer_op::{AttrKind, AttrValue, AxisOf};
 use tautomer_rule::{AttrPattern, PatternId, PatternNode, Rule};
 use tautomer_tensor::{DType, Dim};
 
@@ -303,6 +303,7 @@ fn axes_of(prepared: &Prepared) -> Option<usize> {
 /// A recipe without ranks, lists, and the differences between floating-point types.
 pub(in crate::proof) fn structure(recipe: &Recipe) -> Recipe {
     let mut out = recipe.clone();
+    count_from_front(&mut out);
     for step in &mut out.steps {
         match step {
             Step::Leaf { shape, dtype, .. } | Step::Fill { shape, dtype, .. } => {
@@ -321,6 +322,33 @@ pub(in crate::proof) fn structure(recipe: &Recipe) -> Recipe {
         }
     }
     out
+}
+
+/// Counts axes of batches and channels from the front: with more spatial axes, the same axis has another number from the
+/// end.
+fn count_from_front(recipe: &mut Recipe) {
+    let Ok((graph, _, made)) = recipe.build_steps() else {
+        return;
+    };
+    for step in &mut recipe.steps {
+        let Step::Call { def, operands, attrs } = step else {
+            continue;
+        };
+        let shape = operands
+            .first()
+            .and_then(|&u| graph.ty(made[u]).as_tensor()?.shape.as_ref());
+        let Some(rank) = shape.and_then(|shape| i64::try_from(shape.len()).ok()) else {
+            continue;
+        };
+        for (declared, attr) in def.attrs.iter().zip(attrs) {
+            if let (AttrKind::Axis(AxisOf::Input), Some(AttrValue::Int(axis))) = (declared.kind, attr)
+                && let Some(from_end) = axis.as_const().filter(|axis| *axis < 0)
+                && from_end + rank < (IMAGE - 1) as i64
+            {
+                *axis = Dim::Const(from_end + rank);
+            }
+        }
+    }
 }
 
 /// True if inference accepts images without a spatial axis.

@@ -214,7 +214,9 @@ impl Scope<'_> {
             }
         }
         let is_ordered = |source: &Source| found.ordered.is_some_and(|o| o.sources.contains(source));
-        let optional = all.iter().filter(|(source, seen)| is_optional_number(seen.open) && !is_ordered(source));
+        let optional = all
+            .iter()
+            .filter(|(source, seen)| is_optional_number(seen.open) && !is_ordered(source));
         let optional = optional.count();
         for seen in all.values_mut() {
             seen.values.sort();

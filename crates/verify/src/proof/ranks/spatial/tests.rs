@@ -9,11 +9,28 @@ use tautomer_rule::load_rules;
 
 /// The level of the verdict on a rule.
 fn level(rule: &str) -> Level {
+    level_at(rule, 0)
+}
+
+/// The same with another seed.
+fn level_at(rule: &str, seed: u64) -> Level {
+    let options = Options {
+        seed,
+        ..Options::default()
+    };
     let source = Source::new("spatial.rules", format!("/// A rule.\n{rule}").as_str());
     let set = load_rules(parse_rules(Arc::new(source)).unwrap()).unwrap();
-    verify(&set.rules[0], &set.examples, &Options::default())
-        .verdict
-        .level()
+    verify(&set.rules[0], &set.examples, &options).verdict.level()
+}
+
+/// Instances with two spatial axes may count the batch axis from the end, and those with one from the front.
+#[test]
+fn axes_before_the_spatial_ones_have_one_number() {
+    let rule = "rule batches(x, y, w) {
+      concat(conv(x, w) {..a}, conv(y, w) {..a}) {axis = 0} => conv(concat(x, y) {axis = 0}, w) {..a}
+      where x.shape[2..] == y.shape[2..] numerics real
+    }";
+    assert_eq!([1, 3].map(|seed| level_at(rule, seed)), [Level::ProvedAll; 2]);
 }
 
 #[test]
