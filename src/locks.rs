@@ -11,7 +11,8 @@ use crate::model::{failed, write_text};
 use crate::pipeline::{Options, select_rules};
 use crate::rule::{Rule, is_body, library_files};
 use crate::verify::{
-    Entry, LOCK_NAME, Level, Lock, Subject, examples_fingerprint, fingerprint, is_shipped, place_of, shipped_verdict,
+    Entry, LOCK_NAME, Level, Lock, Subject, examples_fingerprint, fingerprint, is_shipped, place_of, shipped_level,
+    shipped_verdict,
 };
 
 /// How many rules a message names.
@@ -28,13 +29,21 @@ pub(crate) struct Chosen {
     pub(crate) refuted: Vec<String>,
     /// The rules excluded because of their verdicts.
     pub(crate) left_out: Vec<String>,
-    /// The information about each rule that has a verdict.
-    pub(crate) entries: BTreeMap<String, Entry>,
+    /// The verdicts of rules that do not come with the tool.
+    own: BTreeMap<String, Entry>,
     /// The files of rules without a current verdict.
     files: String,
 }
 
 impl Chosen {
+    /// The information about each rule that is used and has a verdict.
+    pub(crate) fn entries(&self) -> BTreeMap<String, Entry> {
+        let shipped = |rule: &Arc<Rule>| Some((rule.name.to_string(), shipped_verdict(rule)?.clone()));
+        let mut out = self.own.clone();
+        out.extend(self.rules.iter().filter_map(shipped));
+        out
+    }
+
     /// As data.
     pub(crate) fn json(&self) -> Value {
         json!({ "without": self.without, "refuted": self.refuted, "left_out": self.left_out })
@@ -64,9 +73,15 @@ pub(crate) fn choose(options: &Options<'_>, least: Option<Level>, allow_refuted:
     let mut files = BTreeSet::new();
     let mut out = Chosen::default();
     for rule in select_rules(options)? {
-        let entry = locks.verdict(&rule)?;
-        let level = entry.as_ref().map(|e| e.verdict);
-        out.entries.extend(entry.map(|e| (rule.name.to_string(), e)));
+        let level = match shipped_level(&rule) {
+            Some(level) => Some(level),
+            None => {
+                let entry = locks.verdict(&rule)?;
+                let level = entry.as_ref().map(|e| e.verdict);
+                out.own.extend(entry.map(|e| (rule.name.to_string(), e)));
+                level
+            }
+        };
         if least.is_some_and(|least| level.is_none_or(|level| level < least)) {
             out.left_out.push(rule.name.to_string());
             continue;

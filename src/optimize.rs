@@ -392,7 +392,7 @@ impl Optimized {
             allowed: self.allowed(),
             class: self.options.class,
             rules: &self.chosen.rules,
-            verdicts: &self.chosen.entries,
+            verdicts: &self.chosen.entries(),
         };
         page.html()
     }

@@ -202,6 +202,37 @@ fn a_report_is_one_page_with_pictures() {
 }
 
 #[test]
+fn a_report_has_the_verdicts_of_rules_in_files() {
+    let dir = folder(&[
+        ("m.taut", "fn main(x: f32[2, 3]) { relu(relu(x)) * 1.0 }\n"),
+        (
+            "own.rules",
+            "/// Twice is once.\nrule twice-is-once(x) { relu(relu(x)) => relu(x) numerics real }\n",
+        ),
+    ]);
+    let verdicts = || {
+        let done = run(
+            dir.path(),
+            "optimize m.taut -o out.taut --rules own.rules --only-rules twice-is-once,mul-by-one --report out.html -q",
+        );
+        assert_eq!(done.code, 0, "{}", done.err);
+        let page = std::fs::read_to_string(dir.path().join("out.html")).unwrap();
+        ["twice-is-once", "mul-by-one"].map(|rule| {
+            let (_, rest) = page.split_once(&format!("<a href=\"#verdict-{rule}\">")).unwrap();
+            rest.split_once("</a>").unwrap().0.to_owned()
+        })
+    };
+    let [own, shipped] = verdicts();
+    assert!(own == "none" && shipped.starts_with("proved"), "{own}, {shipped}");
+    assert_eq!(run(dir.path(), "verify own.rules --lock").code, 0);
+    let [own, shipped] = verdicts();
+    assert!(
+        own.starts_with("proved") && shipped.starts_with("proved"),
+        "{own}, {shipped}"
+    );
+}
+
+#[test]
 fn a_wrong_result_is_not_written() {
     let dir = folder(&[
         ("m.taut", "fn main(x: f32[2, 4]) { exp(relu(x)) }\n"),

@@ -75,6 +75,6 @@ pub use self::verdict::fingerprint::{examples_fingerprint, fingerprint};
 #[doc(hidden)]
 pub use self::verdict::lock::{Forms, LOCK_NAME, VERIFIER};
 #[doc(hidden)]
-pub use self::verdict::shipped::{is_shipped, place_of, shipped_locks, shipped_rules, shipped_verdict};
+pub use self::verdict::shipped::{is_shipped, place_of, shipped_level, shipped_locks, shipped_rules, shipped_verdict};
 #[doc(hidden)]
 pub use self::verdict::table::verdict_table;

@@ -174,6 +174,24 @@ struct Head {
     lock: u32,
 }
 
+/// The part of an entry that decides whether a rule is used; the names are those in the text.
+#[derive(Deserialize)]
+struct Brief<'a> {
+    file: &'a str,
+    rule: &'a str,
+    verdict: Level,
+}
+
+/// The file, the rule and the level of each entry in the text of a lock, without the other fields. The names of files
+/// and rules must not contain what JSON escapes.
+pub(super) fn levels_of(text: &str) -> serde_json::Result<Vec<((&str, &str), Level)>> {
+    let brief = |line| {
+        let Brief { file, rule, verdict } = serde_json::from_str(line)?;
+        Ok(((file, rule), verdict))
+    };
+    text.lines().skip(1).map(brief).collect()
+}
+
 impl Lock {
     /// Parses the text of a lock.
     ///

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::lock::{Entry, Lock};
+use rustc_hash::FxHashMap;
+
+use super::level::Level;
+use super::lock::{Entry, Lock, levels_of};
 use tautomer_diag::{Diagnostics, Source};
 use tautomer_rule::{
     Example, Rule, composite_rules, library, library_files, library_set, library_set_files, operator_files, shipped,
@@ -77,6 +80,7 @@ static LOCKS: LazyLock<[Held; 5]> = LazyLock::new(|| {
         path,
         text,
         parsed: OnceLock::new(),
+        levels: OnceLock::new(),
     })
 });
 
@@ -85,7 +89,11 @@ struct Held {
     path: &'static str,
     text: &'static str,
     parsed: OnceLock<Lock>,
+    levels: OnceLock<Levels>,
 }
+
+/// The levels of the rules in a lock, by file and rule.
+type Levels = FxHashMap<(&'static str, &'static str), Level>;
 
 impl Held {
     fn folder(&self) -> &'static str {
@@ -95,6 +103,23 @@ impl Held {
     /// The lock; empty if it cannot be parsed, which the tests rule out.
     fn lock(&self) -> &Lock {
         self.parsed.get_or_init(|| Lock::parse(self.text).unwrap_or_default())
+    }
+
+    /// The levels in the lock. Programs read them when they start, and the evidence only if they show it.
+    fn levels(&self) -> &Levels {
+        self.levels
+            .get_or_init(|| levels_of(self.text).unwrap_or_default().into_iter().collect())
+    }
+
+    /// The lock of the directory that contains an unmodified built-in rule, and the name of its file there.
+    fn of(rule: &Rule) -> Option<(&'static Held, &str)> {
+        let source = &*rule.ast.source;
+        if !is_shipped(source) {
+            return None;
+        }
+        let (folder, file) = place_of(&source.name);
+        let held = LOCKS.iter().find(|held| held.folder() == folder)?;
+        Some((held, file))
     }
 }
 
@@ -107,13 +132,21 @@ impl Held {
 /// assert!(shipped_verdict(rule).unwrap().verdict >= Level::Tested);
 /// ```
 pub fn shipped_verdict(rule: &Rule) -> Option<&'static Entry> {
-    let source = &*rule.ast.source;
-    if !is_shipped(source) {
-        return None;
-    }
-    let (folder, file) = place_of(&source.name);
-    let held = LOCKS.iter().find(|held| held.folder() == folder)?;
+    let (held, file) = Held::of(rule)?;
     held.lock().get(file, &rule.name)
+}
+
+/// The level of [`shipped_verdict`], in a fraction of its time.
+///
+/// ```
+/// use tautomer_rule::library;
+/// use tautomer_verify::{Level, shipped_level};
+/// let rule = &library().unwrap().rules[0];
+/// assert!(shipped_level(rule).unwrap() >= Level::Tested);
+/// ```
+pub fn shipped_level(rule: &Rule) -> Option<Level> {
+    let (held, file) = Held::of(rule)?;
+    held.levels().get(&(file, &*rule.name)).copied()
 }
 
 /// True if a source text is an unmodified built-in rule file.
@@ -126,4 +159,24 @@ pub fn is_shipped(source: &Source) -> bool {
         .chain(operator_files())
         .any(|&(name, text)| source.is(name, text))
         || composite().is_some_and(|own| source.is(&own.name, &own.text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_those_of_the_entries() {
+        for held in &*LOCKS {
+            assert_eq!(held.levels().len(), held.lock().entries().count(), "{}", held.path);
+            for entry in held.lock().entries() {
+                let level = held.levels().get(&(&*entry.file, &*entry.rule));
+                assert_eq!(level, Some(&entry.verdict), "{}", entry.rule);
+            }
+        }
+        for subject in shipped_rules().unwrap() {
+            let verdict = shipped_verdict(&subject.rule).map(|entry| entry.verdict);
+            assert_eq!(shipped_level(&subject.rule), verdict, "{}", subject.rule.name);
+        }
+    }
 }
