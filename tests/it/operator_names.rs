@@ -235,11 +235,12 @@ const LEFT: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Where a function of the prover is compared with a name: laws are about single functions.
-const LAWS: [&str; 8] = [
+const LAWS: [&str; 9] = [
     "crates/verify/src/proof/choices.rs",
     "crates/verify/src/proof/defined.rs",
     "crates/verify/src/proof/integers.rs",
     "crates/verify/src/proof/whole.rs",
+    "crates/verify/src/proof/lattices.rs",
     "crates/verify/src/proof/laws.rs",
     "crates/verify/src/proof/fold.rs",
     "crates/verify/src/proof/function.rs",
