@@ -514,4 +514,24 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "gather-of-uniform: condition off by one: 0 -> -1 @246",
         "no element can be taken from an empty constant, so the target has no type",
     ),
+    (
+        "shift-then-biased-conv: rest lost: , ..a ->  @320",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
+    ),
+    (
+        "masked-attention-written-out: type of a variable dropped: : [b, g, d, t] ->  @52",
+        "`attention` and the permutation of the keys ask for the same sizes",
+    ),
+    (
+        "masked-attention-of-joined-batch: type of a variable dropped: : [b, d, t] ->  @53",
+        "`attention` and the permutation of the keys ask for the same sizes",
+    ),
+    (
+        "masked-attention-of-scaled-scores: type of a variable dropped: : [b, g, d, t] ->  @57",
+        "`attention` and the permutation of the keys ask for the same sizes",
+    ),
+    (
+        "gather-of-split-matmul: call lost: reshape(p) {shape = [c, n / f[k]]} -> p @238",
+        "undecided: wrong where one of several axes of the parts has the size of the summed axis; no search reaches that",
+    ),
 ];
