@@ -129,6 +129,7 @@ macro_rules! floats {
     ($($name:ident: $doc:literal),* $(,)?) => {$(
         #[doc = $doc]
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(transparent)]
         pub struct $name(u8);
 
         impl $name {
@@ -173,6 +174,7 @@ macro_rules! integers {
     ($($name:ident $bits:literal $signed:literal: $doc:literal),* $(,)?) => {$(
         #[doc = $doc]
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(transparent)]
         pub struct $name(u8);
 
         impl $name {

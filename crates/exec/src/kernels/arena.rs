@@ -20,6 +20,7 @@ use smallvec::SmallVec;
 use super::operand::{Operand, Place, is_plain, of_plain};
 use super::pages;
 use super::room::{Lent, Room};
+use super::words::are_words;
 use tautomer_tensor::{DType, Element, Nd, Tensor, with_array};
 
 /// Every place starts at a multiple of this many bytes: a cache line, and the widest vector register.
@@ -219,7 +220,7 @@ impl<'m> Memory<'m> {
         fn read<T: Element>(memory: &Memory<'_>, place: &Place) -> Option<Tensor> {
             // SAFETY: no call has borrowed the place for writing: a run loads values between calls, and a call those of
             // operands that are not gone. The slice ends with this function.
-            Tensor::new(&place.shape, unsafe { memory.elements::<T>(place) }?.to_vec())
+            Tensor::new(&place.shape, unsafe { memory.elements::<T>(None, place) }?.to_vec())
         }
         of_plain!(place.dtype, T => read::<T>(self, place))
     }
@@ -228,9 +229,10 @@ impl<'m> Memory<'m> {
     ///
     /// # Safety
     /// Nothing writes to the place while they are borrowed; if its type is `bool`, it holds valid values.
-    unsafe fn elements<T: Element>(&self, place: &Place) -> Option<&'m [T]> {
-        let start = self.start(place).filter(|_| T::DTYPE == place.dtype)?;
-        // SAFETY: the place is within a region, aligned, of initialized elements; the rest is upheld by the caller.
+    unsafe fn elements<T: Element>(&self, words: Option<DType>, place: &Place) -> Option<&'m [T]> {
+        let start = self.start(place).filter(|_| holds::<T>(place, words))?;
+        // SAFETY: the place is within a region, aligned, of initialized elements or words of their size, which accept
+        // all bit patterns; the rest is upheld by the caller.
         Some(unsafe { std::slice::from_raw_parts(start.cast().as_ptr(), place.len()) })
     }
 }
@@ -246,6 +248,11 @@ pub(super) struct Loans<'a> {
     gone: Cell<u64>,
     /// Results whose places are lent.
     taken: Cell<u64>,
+}
+
+/// True if the elements at a place are of type `T`, or seen as words of it.
+fn holds<T: Element>(place: &Place, words: Option<DType>) -> bool {
+    T::DTYPE == place.dtype || words == Some(place.dtype) && are_words::<T>(place.dtype)
 }
 
 /// The bit of an index; larger indices have no bit, so their operands and results are never lent.
@@ -271,7 +278,8 @@ impl<'a> Loans<'a> {
     }
 
     /// The elements of operand `i`, which is at `place`.
-    pub(super) fn read<T: Element>(&self, i: usize, place: &Place) -> Option<&'a [T]> {
+    /// Elements of type `words` are seen as words.
+    pub(super) fn read<T: Element>(&self, i: usize, words: Option<DType>, place: &Place) -> Option<&'a [T]> {
         let mut results = self.results.iter().enumerate();
         if self.is_gone(i) || results.any(|(k, to)| self.clashes(k, *to, place)) {
             return None;
@@ -280,7 +288,7 @@ impl<'a> Loans<'a> {
         self.read.set(self.read.get() | bit(i).unwrap_or(0));
         // SAFETY: no result that is lent overlaps the place, and `lend` lends none that overlaps one that has been
         // read; a verified plan reads what was written as the same type.
-        unsafe { self.memory?.elements(place) }
+        unsafe { self.memory?.elements(words, place) }
     }
 
     /// True if a result replaces operand `i`.
@@ -302,6 +310,7 @@ impl<'a> Loans<'a> {
     pub(super) fn result<T: Element>(
         &self,
         k: usize,
+        words: Option<DType>,
         others: impl Iterator<Item = Operand<'a>>,
     ) -> Option<Room<'a, T>> {
         let place = self.results.get(k).copied().flatten()?;
@@ -309,7 +318,7 @@ impl<'a> Loans<'a> {
         if others.any(|other| other.overlaps(place)) {
             return None;
         }
-        self.lend(k, place)
+        self.lend(k, words, place)
     }
 
     /// The elements of operand `i`, to be overwritten by result 0, if the plan puts both in the same place and the
@@ -329,15 +338,15 @@ impl<'a> Loans<'a> {
         if !same || is_shared || self.read.get() & bit != 0 {
             return None;
         }
-        let room = self.lend(0, to)?;
+        let room = self.lend(0, None, to)?;
         self.gone.set(self.gone.get() | bit);
         Some(room)
     }
 
-    fn lend<T: Element>(&self, k: usize, place: &'a Place) -> Option<Room<'a, T>> {
+    fn lend<T: Element>(&self, k: usize, words: Option<DType>, place: &'a Place) -> Option<Room<'a, T>> {
         let bit = bit(k)?;
         let clash = |(other, to): (usize, &Option<&Place>)| self.clashes(other, *to, place);
-        if self.taken.get() & bit != 0 || self.results.iter().enumerate().any(clash) || T::DTYPE != place.dtype {
+        if self.taken.get() & bit != 0 || self.results.iter().enumerate().any(clash) || !holds::<T>(place, words) {
             return None;
         }
         let start = self.memory?.start(place)?;
@@ -347,7 +356,8 @@ impl<'a> Loans<'a> {
             // SAFETY: the place is within a region, and nothing borrows from it, as is shown below.
             unsafe { start.write_bytes(0, place.bytes) }
         }
-        // SAFETY: the place is within a region of initialized bytes, aligned, and has room for its elements. No operand
+        // SAFETY: the place is within a region of initialized bytes, aligned, and has room for its elements, of which
+        // `T` is the type or a word of their size, where all bit patterns are elements. No operand
         // that has been or can be read overlaps it: `result` and `in_place` have checked all others, and what
         // `in_place` replaces is marked as gone. No other result that is lent does, and this one is lent once.
         let lent = unsafe { Lent::new(start.cast(), place.len(), place, k) };

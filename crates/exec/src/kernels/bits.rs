@@ -3,15 +3,25 @@
 use super::broadcast::{Function, combine, map_of};
 use super::call::{Call, done, or_decline};
 use super::typed::{each, numbers, pair};
+use super::words::each_integer_word;
 use super::{Done, Kernel};
 use tautomer_tensor::Element;
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::any("bitwise_and", |c| whole!(c, T => pair(c, |a: T, b: T| a & b))),
-    Kernel::any("bitwise_or", |c| whole!(c, T => pair(c, |a: T, b: T| a | b))),
-    Kernel::any("bitwise_xor", |c| whole!(c, T => pair(c, |a: T, b: T| a ^ b))),
-    Kernel::any("bitwise_not", |c| whole!(c, T => each(c, |a: T| !a))),
+    Kernel::any(
+        "bitwise_and",
+        |c| each_integer_word!(c, T => pair(c, |a: T, b: T| a & b)),
+    ),
+    Kernel::any(
+        "bitwise_or",
+        |c| each_integer_word!(c, T => pair(c, |a: T, b: T| a | b)),
+    ),
+    Kernel::any(
+        "bitwise_xor",
+        |c| each_integer_word!(c, T => pair(c, |a: T, b: T| a ^ b)),
+    ),
+    Kernel::any("bitwise_not", |c| each_integer_word!(c, T => each(c, |a: T| !a))),
     Kernel::any(
         "bit_shift",
         |c| numbers!(c, T => shift::<T>(c), U8 u8, U16 u16, U32 u32, U64 u64),

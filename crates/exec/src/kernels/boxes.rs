@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::call::{Call, done, or_decline};
-use super::sort::Keyed;
+use super::sort::key;
 use super::{Done, Kernel};
 
 /// The kernels of this family.
@@ -59,7 +59,7 @@ fn non_max_suppression(call: &Call<'_>) -> Done {
             chosen.clear();
             let enough = |score: f32| least.is_none_or(|least| score > least);
             let scores = scores.iter().enumerate().filter(|(_, score)| enough(**score));
-            candidates.extend(scores.map(|(i, score)| (Reverse(score.key()), i)));
+            candidates.extend(scores.map(|(i, score)| (Reverse(key(*score)), i)));
             if most > 0 {
                 candidates.sort_unstable();
             }

@@ -14,6 +14,12 @@ pub(super) struct Axes<const N: usize> {
     inner: (usize, [usize; N]),
 }
 
+/// A row of the result: its index along each outer axis, and the first index of each operand there.
+struct Position<const N: usize> {
+    index: SmallVec<[usize; 6]>,
+    at: [usize; N],
+}
+
 impl<const N: usize> Axes<N> {
     /// The axes for operands in row-major order; `None` if one of them does not broadcast to `out`.
     pub(super) fn new(out: &[usize], operands: [&[usize]; N]) -> Option<Axes<N>> {
@@ -59,6 +65,16 @@ impl<const N: usize> Axes<N> {
         if self.outer.is_empty() {
             return row(out, strides.map(|stride| first * stride));
         }
+        let mut position = self.position(first);
+        for out in out.chunks_exact_mut(n) {
+            row(out, position.at);
+            self.advance(&mut position);
+        }
+    }
+
+    /// The position of row `first`. Like `advance`, it is compiled once, and not with each function of rows.
+    #[inline(never)]
+    fn position(&self, first: usize) -> Position<N> {
         let mut index: SmallVec<[usize; 6]> = smallvec![0; self.outer.len()];
         let (mut at, mut rest) = ([0usize; N], first);
         for (index, (extent, strides)) in index.iter_mut().zip(&self.outer).rev() {
@@ -66,17 +82,20 @@ impl<const N: usize> Axes<N> {
             rest /= extent;
             (0..N).for_each(|i| at[i] += *index * strides[i]);
         }
-        for out in out.chunks_exact_mut(n) {
-            row(out, at);
-            for (index, (extent, strides)) in index.iter_mut().zip(&self.outer).rev() {
-                *index += 1;
-                if *index < *extent {
-                    (0..N).for_each(|i| at[i] += strides[i]);
-                    break;
-                }
-                (0..N).for_each(|i| at[i] -= strides[i] * (extent - 1));
-                *index = 0;
+        Position { index, at }
+    }
+
+    /// Goes to the next row.
+    #[inline(never)]
+    fn advance(&self, Position { index, at }: &mut Position<N>) {
+        for (index, (extent, strides)) in index.iter_mut().zip(&self.outer).rev() {
+            *index += 1;
+            if *index < *extent {
+                (0..N).for_each(|i| at[i] += strides[i]);
+                break;
             }
+            (0..N).for_each(|i| at[i] -= strides[i] * (extent - 1));
+            *index = 0;
         }
     }
 
@@ -358,7 +377,7 @@ pub(super) fn combine_over<A: Copy, B: Copy, O: DerefMut<Target = [A]>>(
 
 /// The elements of `a` where `condition` holds, else those of `b`, after broadcasting to `shape`, in `out`, which has as
 /// many elements.
-pub(super) fn select<T: Copy + Send + Sync, O: DerefMut<Target = [T]>>(
+pub(super) fn select<T: Clone + Send + Sync, O: DerefMut<Target = [T]>>(
     threads: usize,
     shape: &[usize],
     (condition, sc): (&[bool], &[usize]),
@@ -372,8 +391,8 @@ pub(super) fn select<T: Copy + Send + Sync, O: DerefMut<Target = [T]>>(
         axes.rows(first, out, |row, [pc, pa, pb]| {
             for (i, o) in row.iter_mut().enumerate() {
                 *o = match condition[pc + i * tc] {
-                    true => a[pa + i * ta],
-                    false => b[pb + i * tb],
+                    true => a[pa + i * ta].clone(),
+                    false => b[pb + i * tb].clone(),
                 };
             }
         });

@@ -1,11 +1,16 @@
 //! Memory of values that are no longer needed, for later values.
+#![allow(
+    unsafe_code,
+    reason = "the memory of vectors is kept by the size of their elements, whatever their type"
+)]
 
-use std::any::{Any, TypeId};
-use std::sync::{Mutex, PoisonError};
+use std::alloc::{Layout, dealloc};
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::pages;
-use rustc_hash::FxHashMap;
-use tautomer_tensor::{Element, Nd, Tensor, with_array};
+use tautomer_tensor::{DType, Element, Nd, Tensor, with_array};
 
 /// Smaller values are not worth keeping: the allocator provides them without the operating system.
 const SMALLEST: usize = 16 << 10;
@@ -25,44 +30,91 @@ pub struct Buffers {
 
 #[derive(Debug, Default)]
 struct Free {
-    /// The vectors of each type of elements.
-    lists: FxHashMap<TypeId, Box<dyn List>>,
+    /// Vectors of elements of each size, each with the run that freed it.
+    lists: [Vec<(Memory, u64)>; SIZES.len()],
     runs: u64,
 }
 
-/// Vectors of one type of elements, each with the run that freed it.
-#[derive(Debug)]
-struct Vectors<T>(Vec<(Vec<T>, u64)>);
+/// The sizes of elements whose memory is kept.
+const SIZES: [usize; 4] = [1, 2, 4, 8];
 
-/// Vectors of any type of elements.
-trait List: Any + Send + std::fmt::Debug {
-    /// Gives back those that were freed before a run.
-    fn forget(&mut self, oldest: u64);
+/// The memory of a vector, for elements of any type that have their size.
+#[derive(Debug)]
+struct Memory {
+    start: NonNull<u8>,
+    /// The elements that are initialized.
+    len: usize,
+    capacity: usize,
+    size: usize,
 }
 
-impl<T: Element> List for Vectors<T> {
-    fn forget(&mut self, oldest: u64) {
-        self.0.retain(|(_, run)| *run >= oldest);
+// SAFETY: it owns its bytes.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    /// The list for elements of type `T`: those of a plain type, aligned to their size.
+    fn list<T: Element>() -> Option<usize> {
+        let is_plain = !std::mem::needs_drop::<T>() && align_of::<T>() == size_of::<T>();
+        SIZES.iter().position(|&size| is_plain && size == size_of::<T>())
+    }
+
+    fn of<T: Element>(vector: Vec<T>) -> Memory {
+        let mut vector = ManuallyDrop::new(vector);
+        Memory {
+            start: NonNull::from(vector.as_mut_slice()).cast(),
+            len: vector.len(),
+            capacity: vector.capacity(),
+            size: size_of::<T>(),
+        }
+    }
+
+    /// A vector of elements that have arbitrary values.
+    ///
+    /// # Safety
+    /// `T` has a list, the one that the memory is from.
+    unsafe fn vector<T: Element>(self) -> Vec<T> {
+        let memory = ManuallyDrop::new(self);
+        // Bytes of other elements need not be truth values.
+        let len = if T::DTYPE == DType::Bool { 0 } else { memory.len };
+        // SAFETY: a vector of elements of this size, which are aligned to it, has allocated the memory; those up to its
+        // length are initialized, and all their bit patterns are elements of `T`.
+        unsafe { Vec::from_raw_parts(memory.start.cast().as_ptr(), len, memory.capacity) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Ok(layout) = Layout::from_size_align(self.capacity * self.size, self.size) {
+            // SAFETY: a vector has allocated it with this layout, and `give` keeps none without capacity.
+            unsafe { dealloc(self.start.as_ptr(), layout) }
+        }
     }
 }
 
 impl Free {
-    fn list<T: Element>(&mut self) -> Option<&mut Vectors<T>> {
-        let list = self
-            .lists
-            .entry(TypeId::of::<T>())
-            .or_insert_with(|| Box::new(Vectors::<T>(Vec::new())));
-        (list.as_mut() as &mut dyn Any).downcast_mut()
+    /// The smallest memory in a list that has room for `n` elements, unless most of it would be unused.
+    fn smallest(&mut self, list: usize, n: usize) -> Option<Memory> {
+        let memories = &mut self.lists[list];
+        // Of equal ones, the last, which is most likely still in a cache.
+        let fitting = memories.iter().map(|(memory, _)| memory.capacity).enumerate().rev();
+        let fitting = fitting.filter(|(_, capacity)| (n..=n.saturating_mul(2)).contains(capacity));
+        let (i, _) = fitting.min_by_key(|(_, capacity)| *capacity)?;
+        Some(memories.swap_remove(i).0)
     }
 }
 
 impl Buffers {
+    fn free(&self) -> MutexGuard<'_, Free> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Begins a run.
     pub fn begin(&self) {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free();
         free.runs += 1;
         let oldest = free.runs.saturating_sub(RUNS);
-        free.lists.values_mut().for_each(|list| list.forget(oldest));
+        let lists = free.lists.iter_mut();
+        lists.for_each(|list| list.retain(|(_, run)| *run >= oldest));
     }
 
     /// `n` elements with arbitrary values.
@@ -79,37 +131,35 @@ impl Buffers {
 
     /// The smallest buffer that has room for `n` elements, unless most of it would be unused.
     fn smallest<T: Element>(&self, n: usize) -> Option<Vec<T>> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let vectors = &mut free.list::<T>()?.0;
-        // Of equal ones, the last, which is most likely still in a cache.
-        let fitting = vectors.iter().map(|(v, _)| v.capacity()).enumerate().rev();
-        let fitting = fitting.filter(|(_, capacity)| (n..=n.saturating_mul(2)).contains(capacity));
-        let (i, _) = fitting.min_by_key(|(_, capacity)| *capacity)?;
-        Some(vectors.swap_remove(i).0)
+        let list = Memory::list::<T>()?;
+        let memory = self.free().smallest(list, n)?;
+        // SAFETY: it is from the list for elements of type `T`.
+        Some(unsafe { memory.vector() })
     }
 
     /// Keeps the memory of a value if nothing else refers to it.
     pub fn recycle(&self, value: Tensor) {
         fn array<T: Element>(buffers: &Buffers, array: Nd<T>) {
-            if array.len().saturating_mul(size_of::<T>()) >= SMALLEST
-                && let Ok(array) = array.try_into_owned_nocopy()
-            {
+            if let Ok(array) = array.try_into_owned_nocopy() {
                 buffers.give(array.into_raw_vec_and_offset().0);
             }
         }
-        with_array!(value, owned => array(self, owned));
+        if value.bytes() >= SMALLEST {
+            with_array!(value, owned => array(self, owned));
+        }
     }
 
     /// Keeps memory.
     pub(super) fn give<T: Element>(&self, vector: Vec<T>) {
-        if vector.capacity() == 0 || std::mem::needs_drop::<T>() {
-            return;
+        if let Some(list) = Memory::list::<T>().filter(|_| vector.capacity() > 0) {
+            self.keep(list, Memory::of(vector));
         }
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+    }
+
+    fn keep(&self, list: usize, memory: Memory) {
+        let mut free = self.free();
         let run = free.runs;
-        if let Some(vectors) = free.list() {
-            vectors.0.push((vector, run));
-        }
+        free.lists[list].push((memory, run));
     }
 }
 
@@ -119,6 +169,10 @@ mod tests {
 
     fn has(buffers: &Buffers, n: usize) -> bool {
         buffers.smallest::<f32>(n).is_some()
+    }
+
+    fn has_bytes(buffers: &Buffers, n: usize) -> bool {
+        buffers.smallest::<i8>(n).is_some()
     }
 
     #[test]
@@ -132,8 +186,8 @@ mod tests {
         assert!(!has(&buffers, 2400), "less than half would be used");
         assert!(!has(&buffers, 5001), "it is too small");
         assert!(
-            buffers.smallest::<i32>(5000).is_none(),
-            "its elements are of another type"
+            buffers.smallest::<i64>(5000).is_none(),
+            "its elements are of another size"
         );
         let again: Vec<f32> = buffers.take(4096);
         assert_eq!(again, vec![1.0f32; 4096], "memory is not cleared");
@@ -142,7 +196,9 @@ mod tests {
         assert!(has(&buffers, 5000), "all of the buffer is kept");
         assert_eq!(buffers.take::<i64>(3), [0, 0, 0]);
         buffers.recycle(Tensor::vector(vec![true; 20_000]));
-        assert_eq!(buffers.take::<bool>(20_000), vec![true; 20_000]);
+        assert!(has_bytes(&buffers, 20_000), "elements of any type of that size");
+        buffers.recycle(Tensor::vector(vec![7u8; 20_000]));
+        assert_eq!(buffers.take::<bool>(20_000), vec![false; 20_000], "7 is no truth value");
     }
 
     #[test]

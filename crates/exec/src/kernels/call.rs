@@ -1,7 +1,7 @@
 //! A call as a kernel sees it: operands with values, attributes filled in, the type of the result.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
 use super::arena::{Loans, Memory};
@@ -11,6 +11,7 @@ use super::kept::Kept;
 use super::micro::Micro;
 use super::operand::{Extents, Operand, Place};
 use super::room::Room;
+use super::words::words;
 use super::{Done, Value};
 use crate::Precision;
 use smallvec::SmallVec;
@@ -28,6 +29,8 @@ pub struct Call<'a> {
     inferred: Arc<Inferred>,
     context: Context<'a>,
     loans: Loans<'a>,
+    /// Elements of this type are seen as words.
+    words: Cell<Option<DType>>,
     /// Operands in the memory of the run, copied to tensors for kernels that ask for tensors.
     copies: OnceCell<Vec<OnceCell<Tensor>>>,
 }
@@ -113,8 +116,17 @@ impl<'a> Call<'a> {
             inferred,
             context,
             loans: Loans::new(context.memory, context.results),
+            words: Cell::new(None),
             copies: OnceCell::new(),
         })
+    }
+
+    /// The result of `run`, for which the call shows elements of `dtype` as words: see `each_word`.
+    pub(super) fn in_words(&self, dtype: DType, run: impl FnOnce() -> Done) -> Done {
+        let before = self.words.replace(Some(dtype));
+        let done = run();
+        self.words.set(before);
+        done
     }
 
     /// Takes back the loans of a kernel that declined.
@@ -149,7 +161,7 @@ impl<'a> Call<'a> {
     pub fn result_room_of<T: Element>(&self, k: usize, n: usize) -> Room<'a, T> {
         let lent = self
             .loans
-            .result(k, self.operands.iter().copied())
+            .result(k, self.words.get(), self.operands.iter().copied())
             .filter(|room| room.len() == n);
         lent.unwrap_or_else(|| Room::from(self.room(n)))
     }
@@ -158,7 +170,7 @@ impl<'a> Call<'a> {
     pub fn result_empty<T: Element>(&self, n: usize) -> Room<'a, T> {
         let lent = self
             .loans
-            .result(0, self.operands.iter().copied())
+            .result(0, self.words.get(), self.operands.iter().copied())
             .filter(|room| room.len() == n);
         let mut room = lent.unwrap_or_else(|| Room::from(self.empty(n)));
         room.clear();
@@ -288,13 +300,14 @@ impl<'a> Call<'a> {
         self.operand(i).shape()
     }
 
-    /// The elements of operand `i` in row-major order, if they are of type `T`; copied only if they are stored
-    /// differently.
+    /// The elements of operand `i` in row-major order, if they are of type `T` or seen as words of it; copied only if
+    /// they are stored differently.
     pub fn slice<T: Element>(&self, i: usize) -> Option<Cow<'a, [T]>> {
         match self.operand(i) {
             Operand::Absent => None,
+            Operand::Tensor(tensor) if self.words.get() == Some(tensor.dtype()) => words(tensor),
             Operand::Tensor(tensor) => contiguous(tensor),
-            Operand::Placed(place) => self.loans.read(i, place).map(Cow::Borrowed),
+            Operand::Placed(place) => self.loans.read(i, self.words.get(), place).map(Cow::Borrowed),
         }
     }
 

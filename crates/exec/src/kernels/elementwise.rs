@@ -6,6 +6,7 @@ use super::broadcast::{map, map_over, select, zip, zip_over};
 use super::call::{done, or_decline};
 use super::indexed::integers;
 use super::room::Room;
+use super::words::each_word;
 use super::{Call, Done, Kernel};
 use tautomer_op::OpError;
 use tautomer_tensor::{DType, Element};
@@ -184,7 +185,7 @@ fn raised(call: &Call<'_>, exponents: &[f32], f: impl Fn(f32, f32) -> f32 + Sync
 }
 
 fn choose(call: &Call<'_>) -> Done {
-    fn typed<T: Element + Copy>(call: &Call<'_>) -> Done {
+    fn typed<T: Element>(call: &Call<'_>) -> Done {
         let condition = or_decline!(call.slice::<bool>(0));
         let shape = or_decline!(call.out_shape());
         let (a, b) = (or_decline!(call.slice::<T>(1)), or_decline!(call.slice::<T>(2)));
@@ -198,14 +199,7 @@ fn choose(call: &Call<'_>) -> Done {
         ));
         done(&shape, out)
     }
-    match or_decline!(call.dtype(1)) {
-        DType::F32 => typed::<f32>(call),
-        DType::F64 => typed::<f64>(call),
-        DType::I64 => typed::<i64>(call),
-        DType::I32 => typed::<i32>(call),
-        DType::Bool => typed::<bool>(call),
-        _ => Ok(None),
-    }
+    each_word!(call, 1, T => typed::<T>(call))
 }
 
 #[cfg(test)]

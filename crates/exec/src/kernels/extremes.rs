@@ -2,11 +2,12 @@
 
 use pulp::{Arch, NullaryFnOnce};
 
-use super::call::{Call, contiguous, done, or_decline, value};
-use super::sort::{Keyed, by_type};
+use super::call::{Call, done, or_decline, value};
+use super::sort::Bits;
 use super::threads::{in_parts, worth};
+use super::words::each_number_word;
 use super::{Done, Kernel, Results};
-use tautomer_tensor::{DType, Element, Tensor};
+use tautomer_tensor::{DType, Element};
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
@@ -108,12 +109,12 @@ fn in_row<T: Copy + PartialEq>(row: &[T], beats: &impl Fn(T, T) -> bool, last: b
 }
 
 fn top_k(call: &Call<'_>) -> Done {
-    let x = call.tensor(0)?;
-    by_type!(x, top_typed(call, x))
+    each_number_word!(call, T => top_words::<T>(call))
 }
 
-fn top_typed<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
-    let (shape, whole) = (x.shape(), or_decline!(contiguous::<T>(x)));
+fn top_words<T: Bits>(call: &Call<'_>) -> Done {
+    let (shape, dtype) = (call.shape(0), or_decline!(call.dtype(0)));
+    let whole = or_decline!(call.slice::<T>(0));
     let axis = or_decline!(call.axis("axis", shape.len()));
     let shapes = or_decline!(call.out_shapes());
     let [out_shape, _] = &shapes[..] else { return Ok(None) };
@@ -122,8 +123,7 @@ fn top_typed<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
     if k > n || u32::try_from(n).is_err() {
         return Ok(None);
     }
-    let mask = if T::BITS == 64 { u64::MAX } else { (1 << T::BITS) - 1 };
-    let flip = if call.flag("largest") { mask } else { 0 };
+    let flip = if call.flag("largest") { T::largest(dtype) } else { 0 };
     let count = whole.len() / n.max(1) * k;
     let (mut values, mut places) = (vec![T::default(); count], vec![0i64; count]);
     let mut best = Best::new(k);
@@ -131,7 +131,7 @@ fn top_typed<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
         for column in 0..inner {
             let first = block * n * inner + column;
             let element = |i: u32| whole[first + i as usize * inner];
-            best.of((0..n as u32).map(|i| (element(i).key() ^ flip, i)));
+            best.of((0..n as u32).map(|i| (element(i).key(dtype) ^ flip, i)));
             for (to, &(_, i)) in best.found.iter().enumerate() {
                 let to = (block * k + to) * inner + column;
                 (values[to], places[to]) = (element(i), i.into());

@@ -6,7 +6,8 @@ use super::call::{Call, done, or_decline};
 use super::elementwise::{larger, smaller};
 use super::operand::Extents;
 use super::threads::{in_parts, worth};
-use super::{Done, Kernel, each_type};
+use super::words::each_word;
+use super::{Done, Kernel};
 use tautomer_tensor::{DType, Element};
 
 /// The kernels of this family.
@@ -122,34 +123,32 @@ fn gather_elements(call: &Call<'_>) -> Done {
         done(call.shape(1), out)
     }
     let each = or_decline!(Each::of(call));
-    each_type!(call.dtype(0), T => typed::<T>(call, &each))
+    each_word!(call, 0, T => typed::<T>(call, &each))
 }
 
 /// How an update is combined with what is there.
 type Join<T> = fn(&T, &T) -> T;
 
-/// The function of an attribute `reduction` for an element type; `None` if there is none.
-fn join<T: Element>(call: &Call<'_>) -> Option<Join<T>> {
-    fn of<T: 'static, U: 'static>(join: Join<U>) -> Option<Join<T>> {
-        let join: Box<dyn std::any::Any> = Box::new(join);
-        join.downcast::<Join<T>>().ok().map(|join| *join)
-    }
-    match (call.text("reduction"), T::DTYPE) {
-        ("none", _) => Some(|_, update| update.clone()),
-        ("add", DType::F32) => of::<T, f32>(|a, b| a + b),
-        ("add", DType::F64) => of::<T, f64>(|a, b| a + b),
-        ("add", DType::I32) => of::<T, i32>(|a, b| a.wrapping_add(*b)),
-        ("add", DType::I64) => of::<T, i64>(|a, b| a.wrapping_add(*b)),
-        ("mul", DType::F32) => of::<T, f32>(|a, b| a * b),
-        ("max", DType::F32) => of::<T, f32>(|a, b| larger(*a, *b)),
-        ("min", DType::F32) => of::<T, f32>(|a, b| smaller(*a, *b)),
-        _ => None,
-    }
+/// `$f` of the call with the function of its attribute `reduction`, if there is one for the element type; `None` in its
+/// place if updates replace what is there.
+macro_rules! each_join {
+    ($call:expr, $f:ident, $places:expr) => {
+        match ($call.text("reduction"), or_decline!($call.dtype(0))) {
+            ("none", _) => each_word!($call, 0, T => $f::<T>($call, $places, None)),
+            ("add", DType::F32) => $f::<f32>($call, $places, Some(|a, b| a + b)),
+            ("add", DType::F64) => $f::<f64>($call, $places, Some(|a, b| a + b)),
+            ("add", DType::I32) => $f::<i32>($call, $places, Some(|a, b| a.wrapping_add(*b))),
+            ("add", DType::I64) => $f::<i64>($call, $places, Some(|a, b| a.wrapping_add(*b))),
+            ("mul", DType::F32) => $f::<f32>($call, $places, Some(|a, b| a * b)),
+            ("max", DType::F32) => $f::<f32>($call, $places, Some(|a, b| larger(*a, *b))),
+            ("min", DType::F32) => $f::<f32>($call, $places, Some(|a, b| smaller(*a, *b))),
+            _ => Ok(None),
+        }
+    };
 }
 
 fn scatter_elements(call: &Call<'_>) -> Done {
-    fn typed<T: Element>(call: &Call<'_>, each: &Each<'_>) -> Done {
-        let join = or_decline!(join::<T>(call));
+    fn typed<T: Element>(call: &Call<'_>, each: &Each<'_>, join: Option<Join<T>>) -> Done {
         let (x, updates) = (or_decline!(call.slice::<T>(0)), or_decline!(call.slice::<T>(2)));
         let mut out = call.result_room::<T>(x.len());
         out.clone_from_slice(&x);
@@ -158,7 +157,7 @@ fn scatter_elements(call: &Call<'_>) -> Done {
             let mut updates = updates.iter();
             each.row(row, |at| {
                 if let Some(update) = updates.next() {
-                    out[at] = join(&out[at], update);
+                    out[at] = join.map_or_else(|| update.clone(), |join| join(&out[at], update));
                 }
             });
         }
@@ -168,7 +167,7 @@ fn scatter_elements(call: &Call<'_>) -> Done {
     if call.shape(2) != call.shape(1) {
         return Ok(None);
     }
-    each_type!(call.dtype(0), T => typed::<T>(call, &each))
+    each_join!(call, typed, &each)
 }
 
 /// Where slices are that tuples of indices name.
@@ -224,24 +223,22 @@ fn gather_nd(call: &Call<'_>) -> Done {
     }
     let batch = or_decline!(call.int("batch_dims").and_then(|n| usize::try_from(n).ok()));
     let slices = or_decline!(Slices::of(call, batch));
-    each_type!(call.dtype(0), T => typed::<T>(call, &slices))
+    each_word!(call, 0, T => typed::<T>(call, &slices))
 }
 
 fn scatter_nd(call: &Call<'_>) -> Done {
-    fn typed<T: Element>(call: &Call<'_>, Slices { starts, size }: &Slices) -> Done {
-        let join = or_decline!(join::<T>(call));
+    fn typed<T: Element>(call: &Call<'_>, Slices { starts, size }: &Slices, join: Option<Join<T>>) -> Done {
         let (x, updates) = (or_decline!(call.slice::<T>(0)), or_decline!(call.slice::<T>(2)));
         if updates.len() != starts.len() * size {
             return Ok(None);
         }
         let mut out = call.result_room::<T>(x.len());
         out.clone_from_slice(&x);
-        let replaces = call.text("reduction") == "none";
         for (start, updates) in starts.iter().zip(updates.chunks_exact((*size).max(1))) {
             let out = &mut out[*start..][..*size];
-            match replaces {
-                true => out.clone_from_slice(updates),
-                false => out
+            match join {
+                None => out.clone_from_slice(updates),
+                Some(join) => out
                     .iter_mut()
                     .zip(updates)
                     .for_each(|(out, update)| *out = join(out, update)),
@@ -250,7 +247,7 @@ fn scatter_nd(call: &Call<'_>) -> Done {
         done(call.shape(0), out)
     }
     let slices = or_decline!(Slices::of(call, 0));
-    each_type!(call.dtype(0), T => typed::<T>(call, &slices))
+    each_join!(call, typed, &slices)
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use pulp::{Arch, NullaryFnOnce};
 use super::call::{done, or_decline};
 use super::movement::shared;
 use super::typed::each;
-use super::{Call, Done, Kernel, Results, each_type};
+use super::words::each_word;
+use super::{Call, Done, Kernel, Results};
 use smallvec::SmallVec;
 use tautomer_tensor::with_array;
 use tautomer_tensor::{DType, Element, Nd};
@@ -57,7 +58,7 @@ fn concat(call: &Call<'_>) -> Done {
     }
     let shape = or_decline!(call.out_shape());
     let axis = or_decline!(call.axis("axis", shape.len()));
-    each_type!(call.dtype(0), T => typed::<T>(call, &shape, axis))
+    each_word!(call, 0, T => typed::<T>(call, &shape, axis))
 }
 
 fn gather(call: &Call<'_>) -> Done {
@@ -84,7 +85,7 @@ fn gather(call: &Call<'_>) -> Done {
         .collect();
     // An index out of range is left to the reference semantics to report.
     let places = or_decline!(places);
-    each_type!(call.dtype(0), T => typed::<T>(call, &places, axis))
+    each_word!(call, 0, T => typed::<T>(call, &places, axis))
 }
 
 /// The low bits of the integer next to `x` on the side of zero. From 2^31 on, they are zero, up to the greatest integer

@@ -4,7 +4,8 @@ use super::call::{Call, done, or_decline};
 use super::indexed::integers;
 use super::operand::Extents;
 use super::threads::{in_parts, worth};
-use super::{Done, Kernel, each_type};
+use super::words::each_word;
+use super::{Done, Kernel};
 use tautomer_tensor::{DType, Element};
 
 /// The kernels of this family.
@@ -41,7 +42,7 @@ fn trilu(call: &Call<'_>) -> Done {
         done(shape, out)
     }
     let k = or_decline!(call.int("k"));
-    each_type!(call.dtype(0), T => typed::<T>(call, k))
+    each_word!(call, 0, T => typed::<T>(call, k))
 }
 
 fn eye_like(call: &Call<'_>) -> Done {
@@ -114,7 +115,7 @@ fn one_hot(call: &Call<'_>) -> Done {
     }
     let (shape, indices) = (or_decline!(call.out_shape()), or_decline!(integers(call, 0)));
     let axis = or_decline!(call.axis("axis", shape.len()));
-    each_type!(call.dtype(1), T => typed::<T>(call, &indices, axis, &shape))
+    each_word!(call, 1, T => typed::<T>(call, &indices, axis, &shape))
 }
 
 fn non_zero(call: &Call<'_>) -> Done {
@@ -172,7 +173,7 @@ fn compress(call: &Call<'_>) -> Done {
         return Ok(None);
     }
     let kept: Vec<usize> = (0..condition.len()).filter(|&i| condition[i]).collect();
-    each_type!(call.dtype(0), T => typed::<T>(call, &kept, sizes))
+    each_word!(call, 0, T => typed::<T>(call, &kept, sizes))
 }
 
 #[cfg(test)]

@@ -79,6 +79,7 @@ mod wide;
 mod window;
 mod winograd;
 mod winograd_transform;
+mod words;
 
 mod gemm;
 mod math;
@@ -197,27 +198,27 @@ impl Kernel {
     }
 }
 
-/// Evaluates `$body` with `$ty` standing for the Rust type of an element type of tensors; declines if there is none.
-macro_rules! each_type {
+/// Evaluates `$body` with `$ty` standing for the Rust type of an element type all of whose bit patterns are elements;
+/// `None` for other types.
+macro_rules! each_plain {
     ($dtype:expr, $ty:ident => $body:expr) => {
-        each_type!(@ $dtype, $ty => $body,
-            Bool bool, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F32 f32, F64 f64,
-            F16 half::f16, BF16 half::bf16, Utf8 String, I2 tautomer_tensor::I2, I4 tautomer_tensor::I4,
-            U2 tautomer_tensor::U2, U4 tautomer_tensor::U4, F4E2M1 tautomer_tensor::F4E2M1,
-            F8E4M3FN tautomer_tensor::F8E4M3FN, F8E4M3FNUZ tautomer_tensor::F8E4M3FNUZ,
+        $crate::kernels::each_plain!(@ $dtype, $ty => $body,
+            I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F32 f32, F64 f64,
+            F16 half::f16, BF16 half::bf16, I2 tautomer_tensor::I2, I4 tautomer_tensor::I4, U2 tautomer_tensor::U2,
+            U4 tautomer_tensor::U4, F4E2M1 tautomer_tensor::F4E2M1, F8E4M3FN tautomer_tensor::F8E4M3FN, F8E4M3FNUZ tautomer_tensor::F8E4M3FNUZ,
             F8E5M2 tautomer_tensor::F8E5M2, F8E5M2FNUZ tautomer_tensor::F8E5M2FNUZ, F8E8M0 tautomer_tensor::F8E8M0)
     };
     (@ $dtype:expr, $ty:ident => $body:expr, $($variant:ident $own:ty),*) => {
         match $dtype {
-            $(Some(tautomer_tensor::DType::$variant) => {
+            $(tautomer_tensor::DType::$variant => {
                 type $ty = $own;
                 $body
             })*
-            _ => Ok(None),
+            _ => None,
         }
     };
 }
-use each_type;
+use each_plain;
 
 /// The kernels, by family.
 static KERNELS: &[&[Kernel]] = &[

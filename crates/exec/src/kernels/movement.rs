@@ -6,16 +6,17 @@ use ndarray::IxDyn;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::call::{or_decline, value};
+use super::call::{done, or_decline, value};
 use super::copy::gather_in;
 use super::layout::rows;
 use super::operand::{Extents, Operand};
 use super::room::Room;
-use super::{Call, Done, Kernel, Results, Value, each_type};
+use super::words::{each_word, view};
+use super::{Call, Done, Kernel, Results, Value};
 use tautomer_op::OpError;
 use tautomer_op::movement::{Linear, Map, Movement, Part, Plan, Source, maps};
 use tautomer_tensor::strided::{Layout, View};
-use tautomer_tensor::{Element, Nd};
+use tautomer_tensor::{DType, Element, Nd, with_array};
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
@@ -43,7 +44,7 @@ pub(super) fn moved(call: &Call<'_>) -> Done {
     let moves = or_decline!(moves.as_ref().as_ref());
     let mut results = Results::new();
     for k in 0..moves.maps.len() {
-        results.push(or_decline!(each_type!(call.dtype(0), T => one::<T>(call, k, moves))?));
+        results.push(or_decline!(one(call, k, moves)?));
     }
     Ok(Some(results))
 }
@@ -90,31 +91,44 @@ pub(super) fn shown(call: &Call<'_>) -> Option<Vec<Option<usize>>> {
 }
 
 /// One result; `None` if it is left to the reference semantics.
-fn one<T: Element>(call: &Call<'_>, k: usize, moves: &Moves) -> Result<Option<Value>, OpError> {
+fn one(call: &Call<'_>, k: usize, moves: &Moves) -> Result<Option<Value>, OpError> {
     let (map, shape) = (&moves.maps[k], &moves.shapes[k]);
-    let single = |elements: Room<'_, T>| value(shape, elements).map(Some);
-    let array = call.operand(0).tensor().and_then(T::array);
+    if let Some(tensor) = call.operand(0).tensor() {
+        let first = moves.seen[k].as_ref().filter(|layout| layout.is_contiguous());
+        let first = first.filter(|_| with_array!(tensor, array => array.as_slice().is_some()));
+        let n = shape.iter().product();
+        match (map.view(), first) {
+            (Some(0), _) => return with_array!(tensor, array => shared(array, shape)),
+            (_, Some(first)) if n > 0 => {
+                return with_array!(tensor, array => shared(&or_decline!(part(array, first.start(), n)), shape));
+            }
+            _ => {}
+        }
+    }
+    let done = each_word!(call, 0, T => copied::<T>(call, k, moves));
+    Ok(done?.and_then(|results| results.into_iter().next()))
+}
+
+/// One result whose elements are copied.
+fn copied<T: Element>(call: &Call<'_>, k: usize, moves: &Moves) -> Done {
+    let (map, shape) = (&moves.maps[k], &moves.shapes[k]);
+    let single = |elements: Room<'_, T>| done(shape, elements);
     if map.view() == Some(0) {
-        return match array {
-            Some(array) => shared(array, shape),
-            None => single(copied(call, k, &or_decline!(call.slice::<T>(0)))),
-        };
+        let elements = or_decline!(call.slice::<T>(0));
+        let mut room = call.result_room_of(k, elements.len());
+        room.clone_from_slice(&elements);
+        return single(room);
     }
     let n: usize = shape.iter().product();
     if n == 0 {
         return single(Room::from(Vec::new()));
     }
     if let Some(layout) = &moves.seen[k] {
-        if let Some(array) = array {
-            if let (Some(_), true) = (array.as_slice(), layout.is_contiguous()) {
-                return shared(&or_decline!(part(array, layout.start(), n)), shape);
-            }
-            if let Some(view) = View::of(array).filter(|_| array.as_slice().is_none()) {
-                let linear = or_decline!(map.linear(array.ndim()));
-                let layout = through(view.layout(), &linear, shape, view.elements().len());
-                let view = or_decline!(View::new(view.elements(), or_decline!(layout)).ok());
-                return single(gather_in(call.threads, &view, call.result_room_of(k, n)));
-            }
+        if let Some(view) = call.operand(0).tensor().and_then(view::<T>) {
+            let linear = or_decline!(map.linear(view.layout().rank()));
+            let layout = through(view.layout(), &linear, shape, view.elements().len());
+            let view = or_decline!(View::new(view.elements(), or_decline!(layout)).ok());
+            return single(gather_in(call.threads, &view, call.result_room_of(k, n)));
         }
         let whole = or_decline!(call.slice::<T>(0));
         let view = or_decline!(View::new(&whole, layout.clone()).ok());
@@ -138,7 +152,7 @@ fn one<T: Element>(call: &Call<'_>, k: usize, moves: &Moves) -> Result<Option<Va
             let given = fill.operand.and_then(|i| call.slice::<T>(i));
             match given.and_then(|elements| elements.first().cloned()) {
                 Some(given) => given,
-                None => or_decline!(number(fill.number)),
+                None => or_decline!(number(or_decline!(call.dtype(0)), fill.number)),
             }
         }
     };
@@ -149,13 +163,6 @@ fn one<T: Element>(call: &Call<'_>, k: usize, moves: &Moves) -> Result<Option<Va
     single(room)
 }
 
-/// Elements as result `k`.
-fn copied<'a, T: Element>(call: &Call<'a>, k: usize, elements: &[T]) -> Room<'a, T> {
-    let mut room = call.result_room_of(k, elements.len());
-    room.clone_from_slice(elements);
-    room
-}
-
 /// `n` neighbouring elements of an array in row-major order, without copying them.
 fn part<T: Element>(array: &Nd<T>, start: usize, n: usize) -> Option<Nd<T>> {
     let mut flat = array.clone().into_shape_with_order(IxDyn(&[array.len()])).ok()?;
@@ -163,13 +170,18 @@ fn part<T: Element>(array: &Nd<T>, start: usize, n: usize) -> Option<Nd<T>> {
     Some(flat)
 }
 
-/// A number as an element: zero in any type, or any number in one of floating-point numbers.
-pub(super) fn number<T: Element>(value: f64) -> Option<T> {
+/// A number as the word of an element of type `dtype`: zero in any type, or any number in one of floating-point
+/// numbers.
+pub(super) fn number<T: Element>(dtype: DType, value: f64) -> Option<T> {
     if value == 0.0 && value.is_sign_positive() {
         return Some(T::default());
     }
-    let of = |x: &dyn Any| x.downcast_ref::<T>().cloned();
-    of(&(value as f32)).or_else(|| of(&value))
+    let word: &dyn Any = match dtype {
+        DType::F32 => &(value as f32).to_bits(),
+        DType::F64 => &value.to_bits(),
+        _ => return None,
+    };
+    word.downcast_ref::<T>().cloned()
 }
 
 /// The same elements in row-major order; copied only if they are stored differently.

@@ -4,7 +4,8 @@ use super::call::{done, or_decline};
 use super::movement::{moved, number};
 use super::operand::Extents;
 use super::room::Room;
-use super::{Call, Done, Kernel, each_type};
+use super::words::each_word;
+use super::{Call, Done, Kernel};
 use smallvec::{SmallVec, smallvec};
 use tautomer_tensor::Element;
 
@@ -39,7 +40,7 @@ fn pad(call: &Call<'_>) -> Done {
             _ => return moved(call),
         }
     }
-    each_type!(call.dtype(0), T => padded::<T>(call, &places))
+    each_word!(call, 0, T => padded::<T>(call, &places))
 }
 
 /// Adds a constant.
@@ -65,7 +66,7 @@ fn constant(call: &Call<'_>) -> Done {
     fn typed<T: Element>(call: &Call<'_>, pads: &[(usize, usize)], is_given: bool) -> Done {
         let value = match is_given {
             true => call.slice::<T>(2).and_then(|value| value.first().cloned()),
-            false => call.float("value").and_then(number),
+            false => call.float("value").and_then(|value| number(call.dtype(0)?, value)),
         };
         let Some(value) = value else { return moved(call) };
         let whole = or_decline!(call.slice::<T>(0));
@@ -75,7 +76,7 @@ fn constant(call: &Call<'_>) -> Done {
         surround(&whole, call.shape(0), pads, &value, &mut out);
         done(&shape, out)
     }
-    each_type!(call.dtype(0), T => typed::<T>(call, &pads, is_given))
+    each_word!(call, 0, T => typed::<T>(call, &pads, is_given))
 }
 
 /// Appends to `out` the elements of an array of that shape, with `value` around them.

@@ -4,7 +4,8 @@ use super::call::{Call, done, or_decline};
 use super::indexed::{integers, strides};
 use super::threads::{in_parts, worth};
 use super::window::Window;
-use super::{Done, Kernel, each_type};
+use super::words::each_word;
+use super::{Done, Kernel};
 use smallvec::SmallVec;
 use tautomer_tensor::Element;
 
@@ -47,7 +48,7 @@ fn reverse_sequence(call: &Call<'_>) -> Done {
     let lengths: Option<Vec<usize>> = or_decline!(integers(call, 1)).iter().map(length).collect();
     // Lengths that do not fit are left to the reference semantics to report.
     let lengths = or_decline!(lengths.filter(|lengths| lengths.len() == items && batch != time));
-    each_type!(call.dtype(0), T => typed::<T>(call, &lengths, batch, time))
+    each_word!(call, 0, T => typed::<T>(call, &lengths, batch, time))
 }
 
 /// Where the elements that two axes with one centre have in common begin in each, and how many there are.
@@ -78,7 +79,7 @@ fn center_crop_pad(call: &Call<'_>) -> Done {
         done(shape, out)
     }
     let shape = or_decline!(call.out_shape());
-    each_type!(call.dtype(0), T => typed::<T>(call, &shape))
+    each_word!(call, 0, T => typed::<T>(call, &shape))
 }
 
 /// Puts elements where pooling found them, if the windows cover the whole result.

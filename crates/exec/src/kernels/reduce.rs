@@ -61,20 +61,21 @@ pub(super) const KERNELS: &[Kernel] = &[
     }),
 ];
 
-/// Number of partial results of `f32`, so that a row is folded in vectors.
+/// Number of partial results of a row.
 const LANES: usize = 32;
 
-struct Row<'a, T, M, F, const LANES: usize> {
-    x: &'a [T],
-    empty: T,
+/// Folds a row of `f32` in vectors.
+struct Row<'a, M, F> {
+    x: &'a [f32],
+    empty: f32,
     map: M,
     fold: F,
 }
 
-impl<T: Copy, M: Fn(T) -> T, F: Fn(T, T) -> T, const LANES: usize> NullaryFnOnce for Row<'_, T, M, F, LANES> {
-    type Output = T;
+impl<M: Fn(f32) -> f32, F: Fn(f32, f32) -> f32> NullaryFnOnce for Row<'_, M, F> {
+    type Output = f32;
     #[inline(always)]
-    fn call(self) -> T {
+    fn call(self) -> f32 {
         let mut lanes = [self.empty; LANES];
         let (chunks, rest) = self.x.as_chunks::<LANES>();
         for chunk in chunks {
@@ -97,19 +98,45 @@ impl<T: Copy, M: Fn(T) -> T, F: Fn(T, T) -> T, const LANES: usize> NullaryFnOnce
     }
 }
 
-/// The fold of a row.
-fn fold_row<T: Copy>(x: &[T], empty: T, map: impl Fn(T) -> T, fold: impl Fn(T, T) -> T) -> T {
-    // Longer elements fill as many registers with fewer lanes.
-    match size_of::<T>() {
-        8 => Arch::new().dispatch(Row::<_, _, _, 8> { x, empty, map, fold }),
-        _ => Arch::new().dispatch(Row::<_, _, _, LANES> { x, empty, map, fold }),
+/// An element of which rows are folded.
+trait Folded: Element + Copy {
+    /// The fold of a row. Long rows are folded like columns, whose code is compiled once more for each function
+    /// otherwise.
+    fn fold_row(
+        x: &[Self],
+        empty: Self,
+        map: impl Fn(Self) -> Self + Copy,
+        fold: impl Fn(Self, Self) -> Self + Copy,
+    ) -> Self {
+        let (columns, rest) = x.as_chunks::<{ 2 * LANES }>();
+        let mut folded = rest.iter().fold(empty, |folded, &x| fold(folded, map(x)));
+        if !columns.is_empty() {
+            let (x, mut lanes) = (columns.as_flattened(), [empty; 2 * LANES]);
+            let out = &mut lanes[..];
+            Arch::new().dispatch(Columns { x, out, map, fold });
+            folded = lanes.into_iter().fold(folded, fold);
+        }
+        folded
     }
 }
+
+impl Folded for f32 {
+    fn fold_row(x: &[f32], empty: f32, map: impl Fn(f32) -> f32 + Copy, fold: impl Fn(f32, f32) -> f32 + Copy) -> f32 {
+        Arch::new().dispatch(Row { x, empty, map, fold })
+    }
+}
+
+impl Folded for f64 {}
+impl Folded for i64 {}
+impl Folded for i32 {}
+impl Folded for i8 {}
+impl Folded for u8 {}
+impl Folded for bool {}
 
 /// The sum of a row, for a caller that is compiled for an instruction set.
 #[inline(always)]
 pub(super) fn row_sum(x: &[f32]) -> impl NullaryFnOnce<Output = f32> {
-    Row::<_, _, _, LANES> {
+    Row {
         x,
         empty: 0.0,
         map: |x| x,
@@ -120,7 +147,7 @@ pub(super) fn row_sum(x: &[f32]) -> impl NullaryFnOnce<Output = f32> {
 /// The largest element of a row, NaN if one is, likewise.
 #[inline(always)]
 pub(super) fn row_max(x: &[f32]) -> impl NullaryFnOnce<Output = f32> {
-    Row::<_, _, _, LANES> {
+    Row {
         x,
         empty: f32::NEG_INFINITY,
         map: |x| x,
@@ -209,7 +236,7 @@ impl Grouped {
 }
 
 /// `finish(fold of map of every element, number of elements)` along the axes of the call.
-fn reduce<T: Element + Copy>(
+fn reduce<T: Folded>(
     call: &Call<'_>,
     empty: T,
     map: impl Fn(T) -> T + Copy + Sync,
@@ -235,7 +262,7 @@ fn reduce<T: Element + Copy>(
             let x = or_decline!(grouped.rows(&x, call.shape(0)));
             in_parts(threads, &mut out, 1, |first, out| {
                 let rows = out.iter_mut().zip(x[first * count..].chunks_exact(count));
-                rows.for_each(|(out, x)| *out = fold_row(x, empty, map, fold));
+                rows.for_each(|(out, x)| *out = T::fold_row(x, empty, map, fold));
             });
         }
     }

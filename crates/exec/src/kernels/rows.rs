@@ -104,7 +104,7 @@ impl Part<'_, '_> {
 fn elements<'a, T: Element + Copy>(i: usize, operand: Operand<'a>, loans: &Loans<'a>) -> Option<Cow<'a, [T]>> {
     match operand {
         Operand::Absent => None,
-        Operand::Placed(place) => loans.read(i, place).map(Cow::Borrowed),
+        Operand::Placed(place) => loans.read(i, None, place).map(Cow::Borrowed),
         Operand::Tensor(tensor) => {
             let array = T::array(tensor)?;
             Some(match array.as_slice() {
@@ -172,7 +172,7 @@ macro_rules! rows {
             ) -> Option<Made<'a>> {
                 match dtype {
                     $(DType::$kind => {
-                        let lent = loans.result::<$own>(k, operands.iter().copied()).filter(|room| room.len() == n);
+                        let lent = loans.result::<$own>(k, None, operands.iter().copied()).filter(|room| room.len() == n);
                         Some(Made::$kind(lent.unwrap_or_else(|| Room::from(context.room::<$own>(n)))))
                     })*
                     _ => None,

@@ -2,12 +2,13 @@
 
 use half::{bf16, f16};
 
-use super::call::{contiguous, or_decline, value};
+use super::call::{or_decline, value};
 use super::copy::gather;
 use super::pages::room_from;
+use super::words::each_number_word;
 use super::{Call, Done, Kernel, Results};
 use tautomer_tensor::strided::View;
-use tautomer_tensor::{Element, Tensor};
+use tautomer_tensor::{DType, Element, Tensor};
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
@@ -16,73 +17,116 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("unique", unique),
 ];
 
-/// Runs `$f` for the element type of the tensor if that type is ordered by a key; otherwise declines.
-macro_rules! by_type {
-    ($tensor:expr, $f:ident $args:tt) => {
-        match $tensor {
-            Tensor::Bool(_) => $f::<bool>$args,
-            Tensor::I8(_) => $f::<i8>$args,
-            Tensor::I16(_) => $f::<i16>$args,
-            Tensor::I32(_) => $f::<i32>$args,
-            Tensor::I64(_) => $f::<i64>$args,
-            Tensor::U8(_) => $f::<u8>$args,
-            Tensor::U16(_) => $f::<u16>$args,
-            Tensor::U32(_) => $f::<u32>$args,
-            Tensor::U64(_) => $f::<u64>$args,
-            Tensor::F16(_) => $f::<half::f16>$args,
-            Tensor::BF16(_) => $f::<half::bf16>$args,
-            Tensor::F32(_) => $f::<f32>$args,
-            Tensor::F64(_) => $f::<f64>$args,
-            _ => Ok(None),
+/// A truth value, or a word of a number, which is compared as that number.
+pub(super) trait Bits: Element + Copy {
+    /// An integer of as many bits that is ordered like the element of type `dtype`; all NaNs share the largest key, and
+    /// both zeros have the same key.
+    fn key(self, dtype: DType) -> u64;
+
+    /// True if the elements are equal; a NaN is equal to nothing.
+    fn is(self, other: Self, dtype: DType) -> bool;
+
+    /// The largest key of elements of type `dtype`.
+    fn largest(dtype: DType) -> u64 {
+        match dtype.size() {
+            _ if dtype.is_float() && dtype.size() == 2 => u32::MAX.into(),
+            size => u64::MAX >> (64 - 8 * size),
         }
-    };
+    }
 }
 
-pub(super) use by_type;
-
-/// An element that is ordered by an integer key of `BITS` bits.
-pub(super) trait Keyed: Element + Copy {
-    const BITS: u32;
-    /// Ordered like the element; all NaNs share the largest key, and both zeros have the same key.
-    fn key(self) -> u64;
+impl Bits for bool {
+    #[inline(always)]
+    fn key(self, _: DType) -> u64 {
+        self.into()
+    }
+    #[inline(always)]
+    fn is(self, other: Self, _: DType) -> bool {
+        self == other
+    }
 }
 
-macro_rules! keyed {
-    ($($ty:ty: $bits:literal, $x:ident => $key:expr;)*) => {$(
-        impl Keyed for $ty {
-            const BITS: u32 = $bits;
-            #[inline(always)]
-            fn key(self) -> u64 {
-                let $x = self;
-                $key
+impl Bits for u8 {
+    #[inline(always)]
+    fn key(self, dtype: DType) -> u64 {
+        u64::from(if dtype == DType::I8 { self ^ 0x80 } else { self })
+    }
+    #[inline(always)]
+    fn is(self, other: Self, _: DType) -> bool {
+        self == other
+    }
+}
+
+impl Bits for u16 {
+    #[inline(always)]
+    fn key(self, dtype: DType) -> u64 {
+        match dtype {
+            DType::F16 => key(f16::from_bits(self).to_f32()),
+            DType::BF16 => key(bf16::from_bits(self).to_f32()),
+            DType::I16 => u64::from(self ^ 0x8000),
+            _ => self.into(),
+        }
+    }
+    #[inline(always)]
+    fn is(self, other: Self, dtype: DType) -> bool {
+        match dtype {
+            DType::F16 => f16::from_bits(self) == f16::from_bits(other),
+            DType::BF16 => bf16::from_bits(self) == bf16::from_bits(other),
+            _ => self == other,
+        }
+    }
+}
+
+impl Bits for u32 {
+    #[inline(always)]
+    fn key(self, dtype: DType) -> u64 {
+        match dtype {
+            DType::F32 => key(f32::from_bits(self)),
+            DType::I32 => u64::from(self ^ 0x8000_0000),
+            _ => self.into(),
+        }
+    }
+    #[inline(always)]
+    fn is(self, other: Self, dtype: DType) -> bool {
+        match dtype {
+            DType::F32 => f32::from_bits(self) == f32::from_bits(other),
+            _ => self == other,
+        }
+    }
+}
+
+impl Bits for u64 {
+    #[inline(always)]
+    fn key(self, dtype: DType) -> u64 {
+        const SIGN: u64 = 1 << 63;
+        match dtype {
+            DType::F64 => {
+                let x = f64::from_bits(self);
+                let bits = (x + 0.0).to_bits();
+                let ordered = bits ^ ((((bits as i64) >> 63) as u64) | SIGN);
+                if x.is_nan() { u64::MAX } else { ordered }
             }
+            DType::I64 => self ^ SIGN,
+            _ => self,
         }
-    )*};
+    }
+    #[inline(always)]
+    fn is(self, other: Self, dtype: DType) -> bool {
+        match dtype {
+            DType::F64 => f64::from_bits(self) == f64::from_bits(other),
+            _ => self == other,
+        }
+    }
 }
 
-keyed! {
-    bool: 8, x => u64::from(x);
-    u8: 8, x => u64::from(x);
-    u16: 16, x => u64::from(x);
-    u32: 32, x => u64::from(x);
-    u64: 64, x => x;
-    i8: 8, x => u64::from(x as u8 ^ 0x80);
-    i16: 16, x => u64::from(x as u16 ^ 0x8000);
-    i32: 32, x => u64::from(x as u32 ^ 0x8000_0000);
-    i64: 64, x => x as u64 ^ (1 << 63);
-    f16: 32, x => x.to_f32().key();
-    bf16: 32, x => x.to_f32().key();
-    f32: 32, x => {
-        // Adding zero turns negative zero into positive zero.
-        let bits = (x + 0.0).to_bits();
-        let ordered = bits ^ ((((bits as i32) >> 31) as u32) | 0x8000_0000);
-        u64::from(if x.is_nan() { u32::MAX } else { ordered })
-    };
-    f64: 64, x => {
-        let bits = (x + 0.0).to_bits();
-        let ordered = bits ^ ((((bits as i64) >> 63) as u64) | (1 << 63));
-        if x.is_nan() { u64::MAX } else { ordered }
-    };
+/// An integer of 32 bits that is ordered like the number; all NaNs share the largest key, and both zeros have the same
+/// key.
+#[inline(always)]
+pub(super) fn key(x: f32) -> u64 {
+    // Adding zero turns negative zero into positive zero.
+    let bits = (x + 0.0).to_bits();
+    let ordered = bits ^ ((((bits as i32) >> 31) as u32) | 0x8000_0000);
+    u64::from(if x.is_nan() { u32::MAX } else { ordered })
 }
 
 /// Rows shorter than this are sorted by comparison.
@@ -98,11 +142,12 @@ struct Sorter {
 }
 
 impl Sorter {
-    /// Passes the indices of a row's elements in sorted order to `put`; the sort is stable. Fewer than 2^32 elements.
-    fn order<T: Keyed>(&mut self, row: &[T], descending: bool, mut put: impl FnMut(usize, u32)) {
-        let mask = if T::BITS == 64 { u64::MAX } else { (1 << T::BITS) - 1 };
-        let key = |x: T| if descending { !x.key() & mask } else { x.key() };
-        if T::BITS == 64 {
+    /// Passes the indices of a row's elements, of type `dtype`, in sorted order to `put`; the sort is stable. Fewer than
+    /// 2^32 elements.
+    fn order<T: Bits>(&mut self, dtype: DType, row: &[T], descending: bool, mut put: impl FnMut(usize, u32)) {
+        let flip = if descending { T::largest(dtype) } else { 0 };
+        let key = |x: T| x.key(dtype) ^ flip;
+        if size_of::<T>() == 8 {
             self.wide.clear();
             self.wide.extend(row.iter().zip(0u32..).map(|(&x, i)| (key(x), i)));
             self.wide.sort_unstable();
@@ -115,7 +160,7 @@ impl Sorter {
         if row.len() < SHORT {
             self.narrow.sort_unstable();
         } else {
-            self.by_digits(T::BITS);
+            self.by_digits(T::largest(dtype));
         }
         self.narrow
             .iter()
@@ -124,10 +169,10 @@ impl Sorter {
     }
 
     /// Radix sort by the keys, from the last digit on; each pass is stable.
-    fn by_digits(&mut self, bits: u32) {
+    fn by_digits(&mut self, largest: u64) {
         const DIGIT: u32 = 8;
         const VALUES: usize = 1 << DIGIT;
-        let digits = bits.div_ceil(DIGIT) as usize;
+        let digits = (u64::BITS - largest.leading_zeros()).div_ceil(DIGIT) as usize;
         let digit = |item: u64, d: usize| (item >> (32 + DIGIT as usize * d)) as usize % VALUES;
         let mut counts = [[0u32; VALUES]; 4];
         for &item in &self.narrow {
@@ -178,12 +223,12 @@ fn permuted<T: Clone + 'static>(elements: &[T], shape: &[usize], order: &[i64]) 
 }
 
 fn sort(call: &Call<'_>) -> Done {
-    let x = call.tensor(0)?;
-    by_type!(x, sort_typed(call, x))
+    each_number_word!(call, T => sort_words::<T>(call))
 }
 
-fn sort_typed<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
-    let (shape, whole) = (x.shape(), or_decline!(contiguous::<T>(x)));
+fn sort_words<T: Bits>(call: &Call<'_>) -> Done {
+    let (shape, dtype) = (call.shape(0), or_decline!(call.dtype(0)));
+    let whole = or_decline!(call.slice::<T>(0));
     let rank = shape.len();
     let axis = if rank == 0 {
         0
@@ -207,7 +252,7 @@ fn sort_typed<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
     let mut sorter = Sorter::default();
     let descending = call.flag("descending");
     for row in rows.chunks_exact(n.max(1)) {
-        sorter.order(row, descending, |_, from| {
+        sorter.order(dtype, row, descending, |_, from| {
             values.push(row[from as usize]);
             places.push(i64::from(from));
         });
@@ -221,12 +266,12 @@ fn sort_typed<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
 }
 
 fn unique_consecutive(call: &Call<'_>) -> Done {
-    let x = call.tensor(0)?;
-    by_type!(x, unique_typed(call, x))
+    each_number_word!(call, T => unique_words::<T>(call))
 }
 
-fn unique_typed<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
-    let (shape, whole) = (x.shape(), or_decline!(contiguous::<T>(x)));
+fn unique_words<T: Bits>(call: &Call<'_>) -> Done {
+    let (shape, dtype) = (call.shape(0), or_decline!(call.dtype(0)));
+    let whole = or_decline!(call.slice::<T>(0));
     let rank = shape.len();
     let axis = match call.attr("axis").is_none() {
         true => None,
@@ -255,6 +300,7 @@ fn unique_typed<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
         return Ok(None);
     }
     let found = runs(
+        dtype,
         &rows,
         moved[0],
         length,
@@ -288,21 +334,23 @@ fn unique_typed<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
 
 /// The distinct elements; slices are left to the reference semantics.
 fn unique(call: &Call<'_>) -> Done {
-    let x = call.tensor(0)?;
-    if !call.attr("axis").is_none() || u32::try_from(x.len()).is_err() {
+    if !call.attr("axis").is_none() {
         return Ok(None);
     }
-    by_type!(x, unique_elements(call, x))
+    each_number_word!(call, T => unique_elements::<T>(call))
 }
 
-fn unique_elements<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
-    let x = or_decline!(contiguous::<T>(x));
+fn unique_elements<T: Bits>(call: &Call<'_>) -> Done {
+    let (dtype, x) = (or_decline!(call.dtype(0)), or_decline!(call.slice::<T>(0)));
+    if u32::try_from(x.len()).is_err() {
+        return Ok(None);
+    }
     // The first place of each group of equal elements, and how many there are; the group of each element.
     let mut groups: Vec<(u32, i64)> = Vec::new();
     let mut inverse = vec![0i64; x.len()];
     let (mut sorter, mut last) = (Sorter::default(), None);
-    sorter.order(&x, false, |_, at| {
-        let key = x[at as usize].key();
+    sorter.order(dtype, &x, false, |_, at| {
+        let key = x[at as usize].key(dtype);
         match groups.last_mut() {
             Some((_, count)) if last == Some(key) => *count += 1,
             _ => groups.push((at, 1)),
@@ -348,17 +396,18 @@ fn filled<T: Clone + Default>(n: usize) -> Vec<T> {
 /// The first row of each run of equal rows; if requested, the run of each row and the lengths of the runs.
 ///
 /// Runs are counted first, so that no more memory is allocated than filled: new pages cost more than a second pass.
-fn runs<T: Keyed>(rows: &[T], n: usize, length: usize, (inverse, counts): (bool, bool)) -> Distinct<T> {
+fn runs<T: Bits>(dtype: DType, rows: &[T], n: usize, length: usize, (inverse, counts): (bool, bool)) -> Distinct<T> {
     let row = |i: usize| &rows[i * length..][..length];
+    let same = |i: usize, j: usize| row(i).iter().zip(row(j)).all(|(a, b)| a.is(*b, dtype));
     let kept = match length {
         _ if n == 0 => 0,
         1 => {
             1 + rows
                 .windows(2)
-                .map(|pair| usize::from(pair[0] != pair[1]))
+                .map(|pair| usize::from(!pair[0].is(pair[1], dtype)))
                 .sum::<usize>()
         }
-        _ => 1 + (1..n).filter(|&i| row(i) != row(i - 1)).count(),
+        _ => 1 + (1..n).filter(|&i| !same(i, i - 1)).count(),
     };
     let mut out = Distinct {
         kept,
@@ -374,11 +423,11 @@ fn runs<T: Keyed>(rows: &[T], n: usize, length: usize, (inverse, counts): (bool,
     let mut run = kept;
     for i in (0..n).rev() {
         if length == 1 {
-            let ends = i + 1 == n || rows[i] != rows[i + 1];
+            let ends = i + 1 == n || !rows[i].is(rows[i + 1], dtype);
             run -= usize::from(ends);
             out.values[run] = rows[i];
         } else {
-            let ends = i + 1 == n || row(i) != row(i + 1);
+            let ends = i + 1 == n || !same(i, i + 1);
             run -= usize::from(ends);
             firsts[run] = i;
         }
