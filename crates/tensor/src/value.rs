@@ -3,7 +3,7 @@
 use std::fmt;
 
 use half::{bf16, f16};
-use ndarray::{ArcArray, ArrayD, IxDyn};
+use ndarray::{ArcArray, ArrayD, IxDyn, s};
 
 use super::narrow::{F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2, I4, U2, U4};
 use super::{DType, Shape, TensorType};
@@ -366,12 +366,40 @@ impl Tensor {
         with_array!(self, a => one(a))
     }
 
-    /// The same elements in row-major order in another shape of equal size.
+    /// The same elements in row-major order in another shape of equal size. They are shared, or copied if they are
+    /// stored in another order.
     pub fn reshaped(&self, shape: &[usize]) -> Option<Tensor> {
         fn go<T: Element>(a: &Nd<T>, shape: &[usize]) -> Option<Tensor> {
-            Some(T::wrap(a.to_shape(IxDyn(shape)).ok()?.to_shared()))
+            if shape.iter().product::<usize>() != a.len() {
+                return None;
+            }
+            match a.clone().into_shape_with_order(IxDyn(shape)) {
+                Ok(array) => Some(T::wrap(array)),
+                Err(_) => Tensor::new(shape, a.iter().cloned().collect()),
+            }
         }
         with_array!(self, a => go(a, shape))
+    }
+
+    /// Neighbouring elements from `first` on in row-major order, in that shape. They are shared; `None` if there are
+    /// fewer, or if they are stored in another order.
+    ///
+    /// ```
+    /// use tautomer_tensor::Tensor;
+    /// let matrix = Tensor::new(&[3, 2], vec![1i64, 2, 3, 4, 5, 6]).unwrap();
+    /// assert_eq!(matrix.part(2, &[2, 2]), Tensor::new(&[2, 2], vec![3i64, 4, 5, 6]));
+    /// assert_eq!(matrix.part(4, &[3]), None);
+    /// ```
+    pub fn part(&self, first: usize, shape: &[usize]) -> Option<Tensor> {
+        fn go<T: Element>(a: &Nd<T>, first: usize, shape: &[usize]) -> Option<Tensor> {
+            let n = shape.iter().product::<usize>();
+            a.as_slice()
+                .filter(|all| first.checked_add(n).is_some_and(|end| end <= all.len()))?;
+            let mut part = a.clone().into_shape_with_order(IxDyn(&[a.len()])).ok()?;
+            part.slice_collapse(s![first..first + n]);
+            Some(T::wrap(part.into_shape_with_order(IxDyn(shape)).ok()?))
+        }
+        with_array!(self, a => go(a, first, shape))
     }
 
     /// Orders tensors by type, shape, and the bits of all elements; those with [the same bits](Tensor::same_bits) are

@@ -61,21 +61,25 @@ impl<const N: usize> Axes<N> {
         if out.is_empty() {
             return;
         }
-        let (n, strides) = self.inner;
-        if self.outer.is_empty() {
-            return row(out, strides.map(|stride| first * stride));
-        }
         let mut position = self.position(first);
-        for out in out.chunks_exact_mut(n) {
+        if self.outer.is_empty() {
+            return row(out, position.at);
+        }
+        for out in out.chunks_exact_mut(self.inner.0) {
             row(out, position.at);
             self.advance(&mut position);
         }
     }
 
-    /// The position of row `first`. Like `advance`, it is compiled once, and not with each function of rows.
+    /// The position of row `first`, or of element `first` if there is one row. Like `advance`, it is compiled once, and
+    /// not with each function of rows.
     #[inline(never)]
     fn position(&self, first: usize) -> Position<N> {
         let mut index: SmallVec<[usize; 6]> = smallvec![0; self.outer.len()];
+        if self.outer.is_empty() {
+            let at = self.inner.1.map(|stride| first * stride);
+            return Position { index, at };
+        }
         let (mut at, mut rest) = ([0usize; N], first);
         for (index, (extent, strides)) in index.iter_mut().zip(&self.outer).rev() {
             *index = rest % extent;

@@ -38,6 +38,10 @@ struct Free {
 /// The sizes of elements whose memory is kept.
 const SIZES: [usize; 4] = [1, 2, 4, 8];
 
+fn list_of(size: usize) -> Option<usize> {
+    SIZES.iter().position(|&own| own == size)
+}
+
 /// The memory of a vector, for elements of any type that have their size.
 #[derive(Debug)]
 struct Memory {
@@ -55,7 +59,7 @@ impl Memory {
     /// The list for elements of type `T`: those of a plain type, aligned to their size.
     fn list<T: Element>() -> Option<usize> {
         let is_plain = !std::mem::needs_drop::<T>() && align_of::<T>() == size_of::<T>();
-        SIZES.iter().position(|&size| is_plain && size == size_of::<T>())
+        is_plain.then(|| list_of(size_of::<T>()))?
     }
 
     fn of<T: Element>(vector: Vec<T>) -> Memory {

@@ -9,13 +9,11 @@ use half::{bf16, f16};
 use pulp::{Arch, NullaryFnOnce};
 
 use super::call::{done, or_decline};
-use super::movement::shared;
 use super::typed::each;
 use super::words::each_word;
 use super::{Call, Done, Kernel, Results};
 use smallvec::SmallVec;
-use tautomer_tensor::with_array;
-use tautomer_tensor::{DType, Element, Nd};
+use tautomer_tensor::{DType, Element};
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
@@ -26,18 +24,10 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("cast", cast),
 ];
 
-/// The elements in row-major order; copied only if they are stored differently.
-pub(super) fn rows<T: Element>(array: &Nd<T>) -> std::borrow::Cow<'_, [T]> {
-    match array.as_slice() {
-        Some(slice) => slice.into(),
-        None => array.iter().cloned().collect::<Vec<T>>().into(),
-    }
-}
-
 fn view(call: &Call<'_>) -> Done {
     let shape = or_decline!(call.out_shape());
-    let result = with_array!(call.tensor(0)?, array => shared(array, &shape))?;
-    Ok(result.map(|value| Results::from_iter([value])))
+    let result = or_decline!(call.tensor(0)?.reshaped(&shape));
+    Ok(Some(Results::from_iter([result.into()])))
 }
 
 fn concat(call: &Call<'_>) -> Done {

@@ -2,13 +2,10 @@
 
 use std::any::Any;
 
-use ndarray::IxDyn;
-
 use smallvec::{SmallVec, smallvec};
 
-use super::call::{done, or_decline, value};
+use super::call::{done, or_decline};
 use super::copy::gather_in;
-use super::layout::rows;
 use super::operand::{Extents, Operand};
 use super::room::Room;
 use super::words::{each_word, view};
@@ -16,7 +13,7 @@ use super::{Call, Done, Kernel, Results, Value};
 use tautomer_op::OpError;
 use tautomer_op::movement::{Linear, Map, Movement, Part, Plan, Source, maps};
 use tautomer_tensor::strided::{Layout, View};
-use tautomer_tensor::{DType, Element, Nd, with_array};
+use tautomer_tensor::{DType, Element};
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
@@ -94,15 +91,12 @@ pub(super) fn shown(call: &Call<'_>) -> Option<Vec<Option<usize>>> {
 fn one(call: &Call<'_>, k: usize, moves: &Moves) -> Result<Option<Value>, OpError> {
     let (map, shape) = (&moves.maps[k], &moves.shapes[k]);
     if let Some(tensor) = call.operand(0).tensor() {
+        if map.view() == Some(0) {
+            return Ok(tensor.reshaped(shape).map(Value::Tensor));
+        }
         let first = moves.seen[k].as_ref().filter(|layout| layout.is_contiguous());
-        let first = first.filter(|_| with_array!(tensor, array => array.as_slice().is_some()));
-        let n = shape.iter().product();
-        match (map.view(), first) {
-            (Some(0), _) => return with_array!(tensor, array => shared(array, shape)),
-            (_, Some(first)) if n > 0 => {
-                return with_array!(tensor, array => shared(&or_decline!(part(array, first.start(), n)), shape));
-            }
-            _ => {}
+        if let Some(part) = first.and_then(|first| tensor.part(first.start(), shape)) {
+            return Ok(Some(Value::Tensor(part)));
         }
     }
     let done = each_word!(call, 0, T => copied::<T>(call, k, moves));
@@ -163,13 +157,6 @@ fn copied<T: Element>(call: &Call<'_>, k: usize, moves: &Moves) -> Done {
     single(room)
 }
 
-/// `n` neighbouring elements of an array in row-major order, without copying them.
-fn part<T: Element>(array: &Nd<T>, start: usize, n: usize) -> Option<Nd<T>> {
-    let mut flat = array.clone().into_shape_with_order(IxDyn(&[array.len()])).ok()?;
-    (start + n <= flat.len()).then(|| flat.slice_collapse(ndarray::s![start..start + n]))?;
-    Some(flat)
-}
-
 /// A number as the word of an element of type `dtype`: zero in any type, or any number in one of floating-point
 /// numbers.
 pub(super) fn number<T: Element>(dtype: DType, value: f64) -> Option<T> {
@@ -182,17 +169,6 @@ pub(super) fn number<T: Element>(dtype: DType, value: f64) -> Option<T> {
         _ => return None,
     };
     word.downcast_ref::<T>().cloned()
-}
-
-/// The same elements in row-major order; copied only if they are stored differently.
-pub(super) fn shared<T: Element>(array: &Nd<T>, shape: &[usize]) -> Result<Option<Value>, OpError> {
-    if shape.iter().product::<usize>() != array.len() {
-        return Ok(None);
-    }
-    match array.clone().into_shape_with_order(IxDyn(shape)) {
-        Ok(array) => Ok(Some(T::wrap(array).into())),
-        Err(_) => value(shape, Room::from(rows(array).into_owned())).map(Some),
-    }
 }
 
 /// The layout of the elements of a result of that shape, among `len` elements of an operand that has the layout `from`.

@@ -100,7 +100,7 @@ pub(super) fn words<T: Element>(tensor: &Tensor) -> Option<Cow<'_, [T]>> {
         return None;
     }
     let Some(start) = start(tensor) else {
-        let copy = with_array!(tensor, array => copied(array));
+        let copy = tensor.reshaped(&[tensor.len()])?;
         let (start, n) = (start(&copy)?, copy.len());
         // SAFETY: as below; the elements are copied once more.
         return Some(
@@ -137,10 +137,6 @@ pub(super) fn view<T: Element>(tensor: &Tensor) -> Option<View<'_, T>> {
 fn start(tensor: &Tensor) -> Option<NonNull<u8>> {
     let start = with_array!(tensor, array => array.as_slice().map(|elements| elements.as_ptr().cast::<u8>()));
     start.and_then(|start| NonNull::new(start.cast_mut()))
-}
-
-fn copied<T: Element>(array: &Nd<T>) -> Tensor {
-    T::wrap(array.as_standard_layout().into_owned().into_shared())
 }
 
 /// The results of a kernel that saw elements of `dtype` as words, with elements in place of words.
