@@ -100,7 +100,12 @@ impl Executor {
         let mut workspace = idle.pop().unwrap_or_default();
         drop(idle);
         let results = self.in_workspace(inputs, request, meter, &mut workspace);
-        workspace.values.clear();
+        // Results of unknown size that were copied to given tensors, and what an error has left.
+        for held in workspace.values.drain(..) {
+            if let Held::Datum(Datum::One(value)) = held {
+                self.buffers.recycle(value);
+            }
+        }
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.push(workspace);
         results

@@ -96,7 +96,7 @@ impl<T: Copy, F: Fn(T, T) -> bool> NullaryFnOnce for Winner<'_, T, F> {
 }
 
 /// The index of the element of a row that beats all others: of equal ones the first, or the last.
-fn in_row<T: Copy + PartialEq>(row: &[T], beats: &impl Fn(T, T) -> bool, last: bool) -> usize {
+pub(super) fn in_row<T: Copy + PartialEq>(row: &[T], beats: &impl Fn(T, T) -> bool, last: bool) -> usize {
     let best = Arch::new().dispatch(Winner { row, beats });
     let is_best = |x: &T| *x == best;
     let found = match last {

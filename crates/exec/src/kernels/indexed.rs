@@ -126,29 +126,26 @@ fn gather_elements(call: &Call<'_>) -> Done {
     each_word!(call, 0, T => typed::<T>(call, &each))
 }
 
-/// How an update is combined with what is there.
-type Join<T> = fn(&T, &T) -> T;
-
-/// `$f` of the call with the function of its attribute `reduction`, if there is one for the element type; `None` in its
-/// place if updates replace what is there.
+/// `$f` of the call with the function that its attribute `reduction` names, of what is there and an update, if there is
+/// one for the element type.
 macro_rules! each_join {
     ($call:expr, $f:ident, $places:expr) => {
         match ($call.text("reduction"), or_decline!($call.dtype(0))) {
-            ("none", _) => each_word!($call, 0, T => $f::<T>($call, $places, None)),
-            ("add", DType::F32) => $f::<f32>($call, $places, Some(|a, b| a + b)),
-            ("add", DType::F64) => $f::<f64>($call, $places, Some(|a, b| a + b)),
-            ("add", DType::I32) => $f::<i32>($call, $places, Some(|a, b| a.wrapping_add(*b))),
-            ("add", DType::I64) => $f::<i64>($call, $places, Some(|a, b| a.wrapping_add(*b))),
-            ("mul", DType::F32) => $f::<f32>($call, $places, Some(|a, b| a * b)),
-            ("max", DType::F32) => $f::<f32>($call, $places, Some(|a, b| larger(*a, *b))),
-            ("min", DType::F32) => $f::<f32>($call, $places, Some(|a, b| smaller(*a, *b))),
+            ("none", _) => each_word!($call, 0, T => $f::<T>($call, $places, |to, update| to.clone_from(update))),
+            ("add", DType::F32) => $f::<f32>($call, $places, |to, update| *to += update),
+            ("add", DType::F64) => $f::<f64>($call, $places, |to, update| *to += update),
+            ("add", DType::I32) => $f::<i32>($call, $places, |to, update| *to = to.wrapping_add(*update)),
+            ("add", DType::I64) => $f::<i64>($call, $places, |to, update| *to = to.wrapping_add(*update)),
+            ("mul", DType::F32) => $f::<f32>($call, $places, |to, update| *to *= update),
+            ("max", DType::F32) => $f::<f32>($call, $places, |to, update| *to = larger(*to, *update)),
+            ("min", DType::F32) => $f::<f32>($call, $places, |to, update| *to = smaller(*to, *update)),
             _ => Ok(None),
         }
     };
 }
 
 fn scatter_elements(call: &Call<'_>) -> Done {
-    fn typed<T: Element>(call: &Call<'_>, each: &Each<'_>, join: Option<Join<T>>) -> Done {
+    fn typed<T: Element>(call: &Call<'_>, each: &Each<'_>, join: impl Fn(&mut T, &T)) -> Done {
         let (x, updates) = (or_decline!(call.slice::<T>(0)), or_decline!(call.slice::<T>(2)));
         let mut out = call.result_room::<T>(x.len());
         out.clone_from_slice(&x);
@@ -157,7 +154,7 @@ fn scatter_elements(call: &Call<'_>) -> Done {
             let mut updates = updates.iter();
             each.row(row, |at| {
                 if let Some(update) = updates.next() {
-                    out[at] = join.map_or_else(|| update.clone(), |join| join(&out[at], update));
+                    join(&mut out[at], update);
                 }
             });
         }
@@ -227,7 +224,7 @@ fn gather_nd(call: &Call<'_>) -> Done {
 }
 
 fn scatter_nd(call: &Call<'_>) -> Done {
-    fn typed<T: Element>(call: &Call<'_>, Slices { starts, size }: &Slices, join: Option<Join<T>>) -> Done {
+    fn typed<T: Element>(call: &Call<'_>, Slices { starts, size }: &Slices, join: impl Fn(&mut T, &T)) -> Done {
         let (x, updates) = (or_decline!(call.slice::<T>(0)), or_decline!(call.slice::<T>(2)));
         if updates.len() != starts.len() * size {
             return Ok(None);
@@ -236,13 +233,7 @@ fn scatter_nd(call: &Call<'_>) -> Done {
         out.clone_from_slice(&x);
         for (start, updates) in starts.iter().zip(updates.chunks_exact((*size).max(1))) {
             let out = &mut out[*start..][..*size];
-            match join {
-                None => out.clone_from_slice(updates),
-                Some(join) => out
-                    .iter_mut()
-                    .zip(updates)
-                    .for_each(|(out, update)| *out = join(out, update)),
-            }
+            out.iter_mut().zip(updates).for_each(|(to, update)| join(to, update));
         }
         done(call.shape(0), out)
     }

@@ -212,12 +212,12 @@ fn copy_box<T: Element>(part: &Part<'_>, shape: &[usize], from: &[T], fill: &T, 
         block *= shape[axis];
         inner = axis;
     }
-    let mut copy = |to: usize, at: isize, n: usize| match part.operand {
+    let copy = |out: &mut [T], to: usize, at: isize, n: usize| match part.operand {
         Some(_) => out[to..][..n].clone_from_slice(&from[at as usize..][..n]),
         None => out[to..][..n].fill(fill.clone()),
     };
     let Some(axis) = inner.checked_sub(1) else {
-        return copy(0, part.start, block);
+        return copy(out, 0, part.start, block);
     };
     // Runs of blocks along the next axis: the first index in the result, the offset in the operand, and the length.
     let mut runs: Vec<(usize, isize, usize)> = Vec::new();
@@ -229,6 +229,8 @@ fn copy_box<T: Element>(part: &Part<'_>, shape: &[usize], from: &[T], fill: &T, 
             _ => runs.push((i, offset, 1)),
         }
     }
+    // Few neighbours of single elements are neighbours in the operand.
+    let is_scattered = part.operand.is_some() && block == 1 && 2 * runs.len() > part.indices[axis].len();
     let mut strides = vec![block; axis + 1];
     for outer in (0..axis).rev() {
         strides[outer] = strides[outer + 1] * shape[outer + 1];
@@ -240,8 +242,13 @@ fn copy_box<T: Element>(part: &Part<'_>, shape: &[usize], from: &[T], fill: &T, 
             to += part.indices[outer][i] * strides[outer];
             start += part.offsets[outer][i];
         }
-        for &(first, offset, n) in &runs {
-            copy(to + first * block, start + offset, n * block);
+        if is_scattered {
+            let (out, places) = (&mut out[to..], part.indices[axis].iter().zip(&part.offsets[axis]));
+            places.for_each(|(&i, offset)| out[i] = from[(start + offset) as usize].clone());
+        } else {
+            for &(first, offset, n) in &runs {
+                copy(out, to + first * block, start + offset, n * block);
+            }
         }
         // The next position along the outer axes.
         let Some(next) = (0..axis).rev().find(|&outer| at[outer] + 1 < part.indices[outer].len()) else {

@@ -1,6 +1,7 @@
 //! Results whose elements are those of an operand at other places.
 
 use super::call::{Call, done, or_decline};
+use super::extremes::in_row;
 use super::indexed::{integers, strides};
 use super::threads::{in_parts, worth};
 use super::window::Window;
@@ -206,6 +207,10 @@ fn hardmax(call: &Call<'_>) -> Done {
     in_parts(worth(call.threads, x.len()), &mut out, n * inner, |first, out| {
         let blocks = x[first * n * inner..].chunks_exact(n * inner);
         for (x, out) in blocks.zip(out.chunks_exact_mut(n * inner)) {
+            if inner == 1 {
+                out[in_row(x, &|a, b| a > b, false)] = 1.0;
+                continue;
+            }
             for i in 0..inner {
                 let best = (1..n).fold(0, |best, k| {
                     if x[k * inner + i] > x[best * inner + i] {

@@ -108,13 +108,16 @@ trait Folded: Element + Copy {
         map: impl Fn(Self) -> Self + Copy,
         fold: impl Fn(Self, Self) -> Self + Copy,
     ) -> Self {
-        let (columns, rest) = x.as_chunks::<{ 2 * LANES }>();
+        // With many columns, each partial result has been stored long before it is read again.
+        const MOST: usize = 8 * LANES;
+        let width = if x.len() < 4 * MOST { LANES } else { MOST };
+        let (x, rest) = x.split_at(x.len() / width * width);
         let mut folded = rest.iter().fold(empty, |folded, &x| fold(folded, map(x)));
-        if !columns.is_empty() {
-            let (x, mut lanes) = (columns.as_flattened(), [empty; 2 * LANES]);
-            let out = &mut lanes[..];
+        if !x.is_empty() {
+            let mut lanes = [empty; MOST];
+            let out = &mut lanes[..width];
             Arch::new().dispatch(Columns { x, out, map, fold });
-            folded = lanes.into_iter().fold(folded, fold);
+            folded = lanes[..width].iter().fold(folded, |a, &b| fold(a, b));
         }
         folded
     }

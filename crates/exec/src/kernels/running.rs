@@ -47,6 +47,22 @@ fn along<T: Element, A: Copy + Sync>(
     let mut out = call.result_room::<T>(x.len());
     let block = n * inner;
     in_parts(worth(call.threads, x.len()), &mut out, block, |at, out| {
+        if inner == 1 {
+            let rows = x[at * n..].chunks_exact(n.max(1));
+            for (x, out) in rows.zip(out.chunks_exact_mut(n.max(1))) {
+                let mut sum = first;
+                let mut one = |(to, x): (&mut T, &T)| {
+                    let before = sum;
+                    sum = add(sum, x);
+                    *to = finish(if exclusive { before } else { sum });
+                };
+                match reverse {
+                    true => out.iter_mut().zip(x).rev().for_each(&mut one),
+                    false => out.iter_mut().zip(x).for_each(&mut one),
+                }
+            }
+            return;
+        }
         let mut sums = vec![first; inner];
         let blocks = x[at * block..].chunks_exact(block.max(1));
         for (x, out) in blocks.zip(out.chunks_exact_mut(block.max(1))) {
