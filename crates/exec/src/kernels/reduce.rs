@@ -100,26 +100,14 @@ impl<M: Fn(f32) -> f32, F: Fn(f32, f32) -> f32> NullaryFnOnce for Row<'_, M, F> 
 
 /// An element of which rows are folded.
 trait Folded: Element + Copy {
-    /// The fold of a row. Long rows are folded like columns, whose code is compiled once more for each function
-    /// otherwise.
+    /// The fold of a row.
     fn fold_row(
         x: &[Self],
         empty: Self,
         map: impl Fn(Self) -> Self + Copy,
         fold: impl Fn(Self, Self) -> Self + Copy,
     ) -> Self {
-        // With many columns, each partial result has been stored long before it is read again.
-        const MOST: usize = 8 * LANES;
-        let width = if x.len() < 4 * MOST { LANES } else { MOST };
-        let (x, rest) = x.split_at(x.len() / width * width);
-        let mut folded = rest.iter().fold(empty, |folded, &x| fold(folded, map(x)));
-        if !x.is_empty() {
-            let mut lanes = [empty; MOST];
-            let out = &mut lanes[..width];
-            Arch::new().dispatch(Columns { x, out, map, fold });
-            folded = lanes[..width].iter().fold(folded, |a, &b| fold(a, b));
-        }
-        folded
+        Arch::new().dispatch(Wrapped { x, empty, map, fold })
     }
 }
 
@@ -166,6 +154,37 @@ pub(super) fn sum_of(x: &[f32]) -> f32 {
 /// The largest element of a row; NaN if one is.
 pub(super) fn max_of(x: &[f32]) -> f32 {
     Arch::new().dispatch(row_max(x))
+}
+
+/// Folds a row of any type like columns of many shorter rows: the vectors of [`Row`] take long to compile.
+struct Wrapped<'a, T, M, F> {
+    x: &'a [T],
+    empty: T,
+    map: M,
+    fold: F,
+}
+
+impl<T: Copy, M: Fn(T) -> T, F: Fn(T, T) -> T> NullaryFnOnce for Wrapped<'_, T, M, F> {
+    type Output = T;
+    #[inline(always)]
+    fn call(self) -> T {
+        // With many columns, each partial result has been stored long before it is read again.
+        let mut columns = [self.empty; 4 * LANES];
+        for row in self.x.chunks(columns.len()) {
+            for (acc, &x) in columns.iter_mut().zip(row) {
+                *acc = (self.fold)(*acc, (self.map)(x));
+            }
+        }
+        let mut rest = &mut columns[..];
+        while rest.len() > 1 {
+            let (half, other) = rest.split_at_mut(rest.len() / 2);
+            half.iter_mut()
+                .zip(other)
+                .for_each(|(acc, x)| *acc = (self.fold)(*acc, *x));
+            rest = half;
+        }
+        rest[0]
+    }
 }
 
 struct Columns<'a, T, M, F> {
