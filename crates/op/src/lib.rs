@@ -116,6 +116,8 @@ pub use reference::{Eval, Given, RefFn, Reference, System, evaluate, evaluate_te
 #[doc(hidden)]
 pub use region::{Item, Step as RegionStep};
 #[doc(hidden)]
+pub use sample::{GridAxis, bin_samples};
+#[doc(hidden)]
 pub use shapes::{Channel, PerAxis, ShapeRule};
 #[doc(hidden)]
 pub use symbolic::known_ints;

@@ -8,6 +8,9 @@ use tautomer_tensor::Dim;
 mod deform;
 mod grid;
 mod roi;
+mod taps;
+
+pub use taps::{GridAxis, bin_samples};
 
 const X: Operand = Operand::one("x");
 

@@ -7,6 +7,7 @@ use super::indexed::integers;
 use super::threads::{in_parts, worth};
 use super::{Done, Kernel};
 use smallvec::SmallVec;
+use tautomer_op::{GridAxis, bin_samples};
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
@@ -33,7 +34,7 @@ impl Samples {
     }
 
     /// Adds to the last sample all pairs of elements of two axes.
-    fn add(&mut self, rows: &[(usize, f64)], columns: &[(usize, f64)], width: usize) {
+    fn add(&mut self, rows: impl Iterator<Item = (usize, f64)>, columns: &[(usize, f64)], width: usize) {
         for (i, v) in rows {
             let taps = columns.iter().map(|(j, w)| ((i * width + j) as u32, (v * w) as f32));
             self.taps.extend(taps);
@@ -67,104 +68,6 @@ impl Samples {
     }
 }
 
-/// How positions outside an axis are treated.
-#[derive(Clone, Copy, PartialEq)]
-enum Padding {
-    Zeros,
-    Border,
-    Reflection,
-}
-
-/// How a value between elements is determined.
-#[derive(Clone, Copy, PartialEq)]
-enum Mode {
-    Linear,
-    Nearest,
-    Cubic,
-}
-
-/// An axis with `extent` elements, whose edges are at `low` and `high`.
-struct Axis {
-    extent: usize,
-    low: f64,
-    high: f64,
-    padding: Padding,
-    mode: Mode,
-}
-
-impl Axis {
-    /// `place`, mirrored at the edges until it is inside.
-    fn reflected(&self, place: f64) -> f64 {
-        let range = self.high - self.low;
-        let fold = |beyond: f64, near: f64, far: f64| {
-            if range == 0.0 {
-                return near;
-            }
-            let turns = (beyond / range).trunc();
-            let rest = (beyond - turns * range) * (far - near).signum();
-            if turns % 2.0 == 0.0 { near + rest } else { far - rest }
-        };
-        match place {
-            _ if place < self.low => fold(self.low - place, self.low, self.high),
-            _ if place > self.high => fold(place - self.high, self.high, self.low),
-            _ => place,
-        }
-    }
-
-    /// The element at an integral position; `None` stands for zero.
-    fn element(&self, place: f64) -> Option<usize> {
-        let last = self.extent as f64 - 1.0;
-        let inside = |p: f64| (p >= 0.0 && p <= last).then_some(p as usize);
-        match self.padding {
-            Padding::Border => Some(place.clamp(0.0, last) as usize),
-            Padding::Reflection => inside(self.reflected(place).trunc()),
-            Padding::Zeros => inside(place),
-        }
-    }
-
-    /// The elements for a position, with weights.
-    fn taps(&self, place: f64) -> Taps {
-        let mut place = if self.mode == Mode::Nearest {
-            place.round_ties_even()
-        } else {
-            place
-        };
-        if place < self.low || place > self.high {
-            match self.padding {
-                Padding::Border => place = place.clamp(0.0, self.extent as f64 - 1.0),
-                Padding::Reflection => place = self.reflected(place),
-                Padding::Zeros => {}
-            }
-        }
-        let (low, r) = (place.floor(), place - place.floor());
-        let mut taps = Taps::new();
-        let mut tap = |at: f64, weight: f64| {
-            if weight != 0.0
-                && let Some(at) = self.element(at)
-            {
-                taps.push((at, weight));
-            }
-        };
-        match self.mode {
-            Mode::Nearest => tap(place.trunc(), 1.0),
-            Mode::Linear => {
-                tap(low, 1.0 - r);
-                tap(low + 1.0, r);
-            }
-            Mode::Cubic => {
-                let a = -0.75;
-                let near = |d: f64| ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0;
-                let far = |d: f64| ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a;
-                let weights = [far(1.0 + r), near(r), near(1.0 - r), far(2.0 - r)];
-                (-1..3)
-                    .zip(weights)
-                    .for_each(|(i, weight)| tap(low + f64::from(i), weight));
-            }
-        }
-        taps
-    }
-}
-
 /// Samples of images; those of other ranks are left to the reference semantics.
 fn grid_sample(call: &Call<'_>) -> Done {
     let (x, grid) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
@@ -175,23 +78,8 @@ fn grid_sample(call: &Call<'_>) -> Done {
         return Ok(None);
     }
     let corners = call.flag("align_corners");
-    let padding = match call.text("padding_mode") {
-        "border" => Padding::Border,
-        "reflection" => Padding::Reflection,
-        _ => Padding::Zeros,
-    };
-    let mode = match call.text("mode") {
-        "nearest" => Mode::Nearest,
-        "cubic" => Mode::Cubic,
-        _ => Mode::Linear,
-    };
-    let axis = |extent: usize| Axis {
-        extent,
-        low: if corners { 0.0 } else { -0.5 },
-        high: extent as f64 - if corners { 1.0 } else { 0.5 },
-        padding,
-        mode,
-    };
+    let (padding, mode) = (call.text("padding_mode"), call.text("mode"));
+    let axis = |extent: usize| GridAxis::new(extent, corners, padding, mode);
     // As in ONNX Runtime, positions are numbers of the type of the grid.
     let place = |coordinate: f32, extent: usize| {
         let (shifted, length) = (coordinate + 1.0, extent as f32);
@@ -210,7 +98,8 @@ fn grid_sample(call: &Call<'_>) -> Done {
         let mut samples = Samples::new();
         for point in grid.as_chunks::<2>().0 {
             let (row, column) = (place(point[1], height), place(point[0], width));
-            samples.add(&rows.taps(row), &columns.taps(column), width);
+            let columns: Taps = columns.taps(column).collect();
+            samples.add(rows.taps(row), &columns, width);
             samples.end();
         }
         in_parts(worth(call.threads, out.len()), out, size, |first, out| {
@@ -225,23 +114,6 @@ fn grid_sample(call: &Call<'_>) -> Done {
 
 /// More samples of a region than this are left to the reference semantics, which limit them.
 const MOST: usize = 1 << 20;
-
-/// The samples of a bin along one axis: neighbours with weights, or nothing outside.
-fn along(start: f64, bin: f64, number: usize, extent: usize) -> impl Iterator<Item = Taps> + Clone {
-    (0..number).map(move |i| {
-        let place = start + (i as f64 + 0.5) * bin / number as f64;
-        if !(-1.0..=extent as f64).contains(&place) {
-            return Taps::new();
-        }
-        let place = place.max(0.0);
-        let low = place as usize;
-        if low + 1 >= extent {
-            return Taps::from_iter([(extent - 1, 1.0), (extent - 1, 0.0)]);
-        }
-        let part = place - low as f64;
-        Taps::from_iter([(low, 1.0 - part), (low + 1, part)])
-    })
-}
 
 fn roi_align(call: &Call<'_>) -> Done {
     let (x, regions, images) = (
@@ -284,14 +156,15 @@ fn roi_align(call: &Call<'_>) -> Done {
         }
         let mut samples = Samples::new();
         for i in 0..shape[2] {
-            let rows = along(rows.0 + i as f64 * rows.1, rows.1, rows.2, height);
+            let rows = bin_samples(rows.0 + i as f64 * rows.1, rows.1, rows.2, height);
             for j in 0..shape[3] {
-                let columns = along(columns.0 + j as f64 * columns.1, columns.1, columns.2, width);
+                let columns = bin_samples(columns.0 + j as f64 * columns.1, columns.1, columns.2, width);
                 for row in rows.clone() {
                     for column in columns.clone() {
-                        samples.add(&row, &column, width);
-                        if !mean && (row.is_empty() || column.is_empty()) {
-                            samples.add_zero();
+                        match (row, column) {
+                            (Some(row), Some(column)) => samples.add(row.into_iter(), &column, width),
+                            _ if mean => {}
+                            _ => samples.add_zero(),
                         }
                     }
                 }

@@ -1,6 +1,6 @@
 //! `grid_sample`
 
-use super::{Taps, build, combine, count, differ, flat, strides, typed};
+use super::{GridAxis, Taps, build, combine, count, differ, flat, strides, typed};
 use crate::common::Out;
 use crate::{Eval, Infer, OpError, System, Value};
 use tautomer_tensor::{DType, Dim, Nd, Shape, Type};
@@ -54,77 +54,6 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, Some(out)))
 }
 
-/// How positions outside an axis are handled.
-struct Axis<'a> {
-    extent: usize,
-    low: f64,
-    high: f64,
-    padding: &'a str,
-}
-
-impl Axis<'_> {
-    /// `place`, mirrored at the borders until it is inside.
-    fn reflected(&self, place: f64) -> f64 {
-        let range = self.high - self.low;
-        let fold = |beyond: f64, near: f64, far: f64| {
-            if range == 0.0 {
-                return near;
-            }
-            let turns = (beyond / range).trunc();
-            let rest = (beyond - turns * range) * (far - near).signum();
-            if turns % 2.0 == 0.0 { near + rest } else { far - rest }
-        };
-        match place {
-            _ if place < self.low => fold(self.low - place, self.low, self.high),
-            _ if place > self.high => fold(place - self.high, self.high, self.low),
-            _ => place,
-        }
-    }
-
-    /// The element at an integral position; `None` stands for zero.
-    fn element(&self, place: f64) -> Option<usize> {
-        let last = self.extent as f64 - 1.0;
-        let inside = |p: f64| (p >= 0.0 && p <= last).then_some(p as usize);
-        match self.padding {
-            "border" if self.extent > 0 => Some(place.clamp(0.0, last) as usize),
-            "reflection" => inside(self.reflected(place).trunc()),
-            _ => inside(place),
-        }
-    }
-
-    /// The elements for a position, with weights.
-    fn taps(&self, place: f64, mode: &str) -> Taps {
-        let mut place = if mode == "nearest" {
-            place.round_ties_even()
-        } else {
-            place
-        };
-        if place < self.low || place > self.high {
-            match self.padding {
-                "border" => place = place.clamp(0.0, (self.extent as f64 - 1.0).max(0.0)),
-                "reflection" => place = self.reflected(place),
-                _ => {}
-            }
-        }
-        let (low, r) = (place.floor(), place - place.floor());
-        let taps = match mode {
-            "nearest" => vec![(place.trunc(), 1.0)],
-            "cubic" => {
-                let a = -0.75;
-                let near = |d: f64| ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0;
-                let far = |d: f64| ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a;
-                let weights = [far(1.0 + r), near(r), near(1.0 - r), far(2.0 - r)];
-                (-1..3).map(|i| low + f64::from(i)).zip(weights).collect()
-            }
-            _ => vec![(low, 1.0 - r), (low + 1.0, r)],
-        };
-        taps.into_iter()
-            .filter(|(_, w)| *w != 0.0)
-            .filter_map(|(i, w)| Some((self.element(i)?, w)))
-            .collect()
-    }
-}
-
 /// The taps along each spatial axis for each element of the grid, batch by batch.
 fn places<S: System>(e: &Eval<'_, S>) -> Result<Vec<Vec<Taps>>, OpError> {
     let (x, grid) = (e.operand(0)?.shape(), e.operand(1)?.real()?);
@@ -147,18 +76,8 @@ fn places<S: System>(e: &Eval<'_, S>) -> Result<Vec<Vec<Taps>>, OpError> {
                     } else {
                         shifted.mul(&length).sub(&one).div(&two)?
                     };
-                    let (low, high) = if corners {
-                        (0.0, extent as f64 - 1.0)
-                    } else {
-                        (-0.5, extent as f64 - 0.5)
-                    };
-                    let axis = Axis {
-                        extent,
-                        low,
-                        high,
-                        padding,
-                    };
-                    Ok(axis.taps(place.to_f64()?, mode))
+                    let axis = GridAxis::new(extent, corners, padding, mode);
+                    Ok(axis.taps(place.to_f64()?).collect())
                 })
                 .collect()
         })

@@ -1,6 +1,6 @@
 //! `roi_align`
 
-use super::{Taps, at, build, count, differ, flat, strides, typed};
+use super::{at, bin_samples, build, count, differ, flat, strides, typed};
 use crate::common::Out;
 use crate::elementwise::larger;
 use crate::{Eval, Infer, OpError, System, Value};
@@ -39,25 +39,6 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
 
 /// The maximum number of samples of a bin.
 const MAX_SAMPLES: usize = 1 << 20;
-
-/// The samples of a bin along one axis: neighbours with weights, or `None` outside.
-fn samples(start: f64, bin: f64, number: usize, which: usize, extent: usize) -> Vec<Option<Taps>> {
-    (0..number)
-        .map(|i| {
-            let place = start + which as f64 * bin + (i as f64 + 0.5) * bin / number as f64;
-            if extent == 0 || !(-1.0..=extent as f64).contains(&place) {
-                return None;
-            }
-            let place = place.max(0.0);
-            let low = place as usize;
-            if low + 1 >= extent {
-                return Some(vec![(extent - 1, 1.0), (extent - 1, 0.0)]);
-            }
-            let part = place - low as f64;
-            Some(vec![(low, 1.0 - part), (low + 1, part)])
-        })
-        .collect()
-}
 
 pub(super) fn evaluate<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let (x, rois) = (e.operand(0)?.real()?, e.operand(1)?.real()?);
@@ -101,19 +82,19 @@ pub(super) fn evaluate<S: System>(e: &Eval<'_, S>) -> Out<S> {
         let first = (batch * x.shape()[1] + p[1]) * points;
         let axis = |i: usize| {
             let (start, bin, number) = regions[p[0]][i];
-            samples(start, bin, number, p[2 + i], extents[i])
+            bin_samples(start + p[2 + i] as f64 * bin, bin, number, extents[i])
         };
         let (rows, columns) = (axis(0), axis(1));
-        let number = (rows.len() * columns.len()).max(1);
+        let number = (rows.clone().count() * columns.clone().count()).max(1);
         let mut values: Vec<S> = Vec::new();
-        for row in &rows {
-            for column in &columns {
+        for row in rows {
+            for column in columns.clone() {
                 let (Some(row), Some(column)) = (row, column) else {
                     values.push(S::zero());
                     continue;
                 };
-                for &(i, v) in row {
-                    for &(j, w) in column {
+                for (i, v) in row {
+                    for (j, w) in column {
                         let element = &elements[first + i * steps[0] + j * steps[1]];
                         values.push(element.mul(&S::from_f64(v * w)?));
                     }
