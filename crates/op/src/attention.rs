@@ -113,6 +113,22 @@ fn infer(call: &Infer<'_>) -> Result<Vec<Type>, OpError> {
                 .and(1),
         );
     }
+    for (at, name, own) in [(4, "k", [&batch, &kh, &kd]), (5, "v", [&batch, &vh, &vd])] {
+        let shape = match call.optional(at)? {
+            Some(past) => past.shape.as_ref().filter(|shape| shape.len() == 4),
+            None => None,
+        };
+        if let Some(past) = shape
+            && own.iter().zip([0, 1, 3]).any(|(own, axis)| differ(own, &past[axis]))
+        {
+            let [batch, heads, size] = own;
+            let message = format!(
+                "`{}` has shape {past}, but `{name}` has batch size {batch} and {heads} heads of {size} elements",
+                call.def.operands[at].name
+            );
+            return Err(OpError::new(message).at(at - 3).and(at));
+        }
+    }
     let keys = past(call, 4)? + ks;
     let lasts = past(call, 5)? + vs;
     if differ(&keys, &lasts) {

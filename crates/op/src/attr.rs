@@ -406,6 +406,11 @@ impl AttrDef {
         })
     }
 
+    /// True for a number that may be left out, with no number in its place.
+    pub fn is_optional_number(&self) -> bool {
+        matches!((self.kind, self.default), (AttrKind::Float, Default::None))
+    }
+
     /// `value` converted to the kind of this attribute (an integer to a floating-point number, a number to a list, 0
     /// and 1 to booleans), or `None` if it cannot be converted.
     pub fn coerce(&self, value: AttrValue) -> Option<AttrValue> {

@@ -731,8 +731,7 @@ fn domain(kind: AttrKind) -> Option<Vec<AttrValue>> {
 
 /// True for a number that may be left out, with no number in its place.
 fn is_optional_number(open: &Open) -> bool {
-    let declared = &open.def.attrs[open.attr];
-    matches!(declared.kind, AttrKind::Float) && declared.default_value().is_some_and(|value| value.is_none())
+    open.def.attrs[open.attr].is_optional_number()
 }
 
 /// The element types of leaves and constants.

@@ -59,9 +59,7 @@ pub(crate) fn with_optional_numbers(recipe: &Recipe) -> Vec<Recipe> {
             continue;
         };
         let places = def.attrs.iter().enumerate();
-        let places = places.filter(|(_, attr)| {
-            matches!(attr.kind, AttrKind::Float) && attr.default_value().is_some_and(|value| value.is_none())
-        });
+        let places = places.filter(|(_, attr)| attr.is_optional_number());
         for (k, _) in places {
             let other = attrs[k].is_none().then(|| AttrValue::float(GIVEN));
             let next = with_attribute(recipe, def.name, k, attrs[k].as_ref(), other.as_ref());
