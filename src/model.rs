@@ -428,7 +428,7 @@ impl Model {
 
 /// How graphs are built from programs that may mention `operators` and those that come with the tool.
 fn build_options(operators: &Scope) -> Result<BuildOptions, Diagnostics> {
-    let mut scope = built_in_operators()?;
+    let mut scope = built_in_operators();
     scope.extend(operators);
     Ok(BuildOptions {
         scope,

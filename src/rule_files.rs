@@ -8,7 +8,7 @@ use crate::diag::{Diagnostic, Diagnostics, Source};
 use crate::lang::parse_rules;
 use crate::op::Scope;
 use crate::rule::{
-    NamedText, RuleSet, composite_rules, library_files, library_operators, library_set_files, load_checked_rules_in,
+    NamedText, RuleSet, composite_rules, library_files, library_scope, library_set_files, load_checked_rules_in,
     load_rules_in, load_shipped_rules, operator_files, recognition_rules,
 };
 use crate::verify::is_shipped;
@@ -171,18 +171,15 @@ fn known_sets() -> String {
     format!("the sets that come with the tool are {}", names.join(", "))
 }
 
-/// The operators whose declarations come with the tool, such as `com.microsoft::Gelu`.
-///
-/// # Errors
-/// Problems of the declarations; the tests of the library check that there are none.
+/// The operators whose declarations come with the tool, such as `com.microsoft::Gelu`. They are loaded when one of them
+/// is first mentioned.
 ///
 /// ```
-/// let scope = tautomer::built_in_operators()?;
+/// let scope = tautomer::built_in_operators();
 /// assert!(scope.in_models("com.microsoft", "Gelu").is_some());
-/// # Ok::<(), tautomer::diag::Diagnostics>(())
 /// ```
-pub fn built_in_operators() -> Result<Scope, Diagnostics> {
-    Ok(library_operators().map_err(Clone::clone)?.operators.clone())
+pub fn built_in_operators() -> Scope {
+    library_scope()
 }
 
 /// The rules of files, directories and sets that come with the tool (`built-in`, `gsl`, `taso`, and single files of
@@ -198,7 +195,7 @@ pub fn built_in_operators() -> Result<Scope, Diagnostics> {
 /// # Ok::<(), tautomer::diag::Diagnostics>(())
 /// ```
 pub fn read_rules(files: &[PathBuf]) -> Result<(RuleSet, Diagnostics), Diagnostics> {
-    read(files, true, Examples::Loaded, &built_in_operators()?)
+    read(files, true, Examples::Loaded, &built_in_operators())
 }
 
 /// Like [`read_rules`], but adds the built-in rules.
@@ -214,7 +211,7 @@ pub fn read_rules(files: &[PathBuf]) -> Result<(RuleSet, Diagnostics), Diagnosti
 /// # Ok::<(), tautomer::diag::Diagnostics>(())
 /// ```
 pub fn read_rules_with_built_in(files: &[PathBuf]) -> Result<(RuleSet, Diagnostics), Diagnostics> {
-    read(files, false, Examples::Loaded, &built_in_operators()?)
+    read(files, false, Examples::Loaded, &built_in_operators())
 }
 
 /// The rules in the text of a rule file, with warnings; messages call the text `name`. It may mention the operators
@@ -231,7 +228,7 @@ pub fn read_rules_with_built_in(files: &[PathBuf]) -> Result<(RuleSet, Diagnosti
 /// ```
 pub fn rules_of_text(name: &str, text: &str) -> Result<(RuleSet, Diagnostics), Diagnostics> {
     let file = parse_rules(Arc::new(Source::new(name, text)))?;
-    let mut set = load_rules_in(file, &built_in_operators()?)?;
+    let mut set = load_rules_in(file, &built_in_operators())?;
     set.rules.extend(recognition_rules(&set.operators));
     let warnings = std::mem::take(&mut set.warnings);
     Ok((set, warnings))

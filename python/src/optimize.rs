@@ -151,7 +151,7 @@ fn options(py: Python<'_>, given: &Bound<'_, PyDict>, rules: Option<&RuleSet>) -
             "shapes" => out.shapes = value.extract()?,
             "target" => {
                 let written: String = value.extract()?;
-                let mut scope = tautomer::built_in_operators().map_err(|e| raised(py, &e))?;
+                let mut scope = tautomer::built_in_operators();
                 if let Some(rules) = &out.rules {
                     scope.extend(&rules.operators);
                 }

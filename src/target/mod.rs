@@ -166,7 +166,7 @@ impl Target {
     /// # Ok::<(), tautomer::diag::Diagnostics>(())
     /// ```
     pub fn named(name: &str) -> Result<Target, Diagnostics> {
-        file::named(name, &rule_files::built_in_operators()?)
+        file::named(name, &rule_files::built_in_operators())
     }
 
     /// The target of a file, which may have others that it extends.
@@ -174,7 +174,7 @@ impl Target {
     /// # Errors
     /// The file cannot be read, or a target in it is wrong; all problems together.
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Target, Diagnostics> {
-        file::open(path.as_ref(), &rule_files::built_in_operators()?)
+        file::open(path.as_ref(), &rule_files::built_in_operators())
     }
 
     /// The target in a text; messages call the text `name`.
@@ -190,7 +190,7 @@ impl Target {
     /// ```
     pub fn from_text(name: &str, text: &str) -> Result<Target, Diagnostics> {
         let source = Arc::new(Source::new(name, text));
-        file::of_source(source, std::path::Path::new(name), &rule_files::built_in_operators()?)
+        file::of_source(source, std::path::Path::new(name), &rule_files::built_in_operators())
     }
 
     /// The target with a name or at a path, as on the command line: a path ends in `.target` or has a directory. The

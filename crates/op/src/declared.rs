@@ -65,6 +65,14 @@ impl fmt::Debug for Declared {
 #[derive(Clone, Default)]
 pub struct Scope {
     names: Arc<BTreeMap<Arc<str>, &'static OpDef>>,
+    shipped: Option<Shipped>,
+}
+
+/// Operators of one domain that are loaded when a text first mentions the domain.
+#[derive(Clone, Copy)]
+struct Shipped {
+    domain: &'static str,
+    load: fn() -> &'static Scope,
 }
 
 impl Scope {
@@ -76,9 +84,28 @@ impl Scope {
         }
     }
 
+    /// A scope with the operators that `load` returns, all with names in `domain`. They are loaded when one of them, or
+    /// the list of all names, is first needed.
+    #[doc(hidden)]
+    pub fn of_domain(domain: &'static str, load: fn() -> &'static Scope) -> Scope {
+        Scope {
+            names: Arc::default(),
+            shipped: Some(Shipped { domain, load }),
+        }
+    }
+
+    /// The operators of a domain that are loaded later, if `domain` is that one.
+    fn later(&self, domain: &str) -> Option<&'static Scope> {
+        let shipped = self.shipped.filter(|shipped| shipped.domain == domain)?;
+        Some((shipped.load)())
+    }
+
     /// The declared operator of that name.
     pub fn declared(&self, name: &str) -> Option<&'static OpDef> {
-        self.names.get(name).copied()
+        self.names.get(name).copied().or_else(|| {
+            let (domain, _) = name.split_once("::")?;
+            self.later(domain)?.declared(name)
+        })
     }
 
     /// The declared operator that stands for `name` of `domain` in models.
@@ -91,6 +118,7 @@ impl Scope {
         self.declared(&format!("{domain}::{name}"))
             .filter(is_it)
             .or_else(|| self.names.values().copied().find(|def| is_it(def)))
+            .or_else(|| self.later(domain)?.in_models(domain, name))
     }
 
     /// Binds `name` to `def` from here on.
@@ -100,9 +128,15 @@ impl Scope {
 
     /// Adds the names of another scope, which win over those that are there.
     pub fn extend(&mut self, other: &Scope) {
-        if self.names.is_empty() {
-            self.names = other.names.clone();
-        } else if !Arc::ptr_eq(&self.names, &other.names) {
+        if self.is_empty() {
+            return *self = other.clone();
+        }
+        if let Some(shipped) = other.shipped
+            && self.shipped.is_none()
+        {
+            self.extend((shipped.load)());
+        }
+        if !Arc::ptr_eq(&self.names, &other.names) {
             let names = other.names.iter().map(|(name, def)| (name.clone(), *def));
             Arc::make_mut(&mut self.names).extend(names);
         }
@@ -110,17 +144,23 @@ impl Scope {
 
     /// The names and their definitions, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'static OpDef)> {
-        self.names.iter().map(|(name, def)| (&**name, *def))
+        let later = self.shipped.iter().flat_map(|shipped| (shipped.load)().names.iter());
+        // Names of the text itself win.
+        let all: BTreeMap<&str, _> = later
+            .chain(self.names.iter())
+            .map(|(name, def)| (&**name, *def))
+            .collect();
+        all.into_iter()
     }
 
     /// True if no operator has been declared.
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.names.is_empty() && self.shipped.is_none()
     }
 }
 
 impl fmt::Debug for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.names.keys()).finish()
+        f.debug_set().entries(self.iter().map(|(name, _)| name)).finish()
     }
 }

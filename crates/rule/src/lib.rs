@@ -17,7 +17,7 @@ pub use check::{load_checked_rules, load_checked_rules_in, load_rules, load_rule
 pub use composite::{composite_rules, is_body, recognition_rules};
 pub use example::{Example, ExampleKind};
 pub use library::{
-    NamedText, library, library_files, library_operators, library_rules, library_set, library_set_files,
+    NamedText, library, library_files, library_operators, library_rules, library_scope, library_set, library_set_files,
     library_set_rules, load_shipped_rules, operator_files, shipped_rule_file, shipped_target_file, table_files,
     target_files,
 };

@@ -232,6 +232,20 @@ pub fn library_operators() -> Result<&'static RuleSet, &'static Diagnostics> {
         .as_ref()
 }
 
+/// A scope with the [`library_operators`], which are loaded when a text first mentions one of them.
+///
+/// ```
+/// assert!(tautomer_rule::library_scope().in_models("com.microsoft", "Gelu").is_some());
+/// ```
+pub fn library_scope() -> Scope {
+    fn load() -> &'static Scope {
+        static NONE: LazyLock<Scope> = LazyLock::new(Scope::default);
+        // The tests of the library check that there are no problems.
+        library_operators().map_or(&NONE, |set| &set.operators)
+    }
+    Scope::of_domain("com.microsoft", load)
+}
+
 /// Names and texts of the built-in rule files.
 pub fn library_files() -> &'static [NamedText] {
     &FILES
@@ -305,8 +319,7 @@ pub fn library_set_rules(name: &str) -> Option<Result<Vec<Arc<Rule>>, Diagnostic
 
 fn load_set(name: &str, load: Load) -> Option<Result<RuleSet, Diagnostics>> {
     let (_, files) = SETS.iter().find(|(set, _)| *set == name)?;
-    let operators = library_operators().map_err(Clone::clone);
-    Some(operators.and_then(|declared| load_in(files, load, &declared.operators)))
+    Some(load_in(files, load, &library_scope()))
 }
 
 type Load = fn(Arc<Source>, &Scope) -> Result<RuleSet, Diagnostics>;
