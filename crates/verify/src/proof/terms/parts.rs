@@ -55,7 +55,7 @@ pub(super) fn is_axes(declared: &AttrDef) -> bool {
 /// True if a term calls an operator.
 pub(super) fn has_call(term: &Term) -> bool {
     match term {
-        Term::Call(..) => true,
+        Term::Call(..) | Term::Function(Function::Stage(_), _) => true,
         Term::Tuple(parts) | Term::Function(_, parts) => parts.iter().any(|part| has_call(part)),
         _ => false,
     }

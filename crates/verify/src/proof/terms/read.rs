@@ -9,7 +9,7 @@ use super::variables::Known;
 use super::{Called, Function, Key, Maker, Term};
 use crate::instance::combine::reached;
 use tautomer_graph::composite_function;
-use tautomer_lang::ast::{Ast, DimExpr, Dims, ExprKind, TypeKind};
+use tautomer_lang::ast::{Ast, DimExpr, Dims, ExprKind, Function as Body, TypeKind};
 use tautomer_op::{AttrDef, AttrKind, AttrValue, Default as Preset, OpDef, OperandKind};
 use tautomer_rule::{AttrPattern, Class, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule};
 use tautomer_tensor::{DType, Dim};
@@ -48,6 +48,8 @@ pub(super) struct Reader<'a> {
     pub(super) in_numbers: usize,
     /// The number of branches around this expression that may not be taken.
     pub(super) in_branches: usize,
+    /// The composite operator whose calls are left as they are, with the attributes that its body sees.
+    pub(super) held: Option<&'static OpDef>,
 }
 
 /// The names in an expression.
@@ -87,11 +89,34 @@ impl<'a> Reader<'a> {
             return None;
         }
         // Terms are simplified by the conditions, which are terms themselves.
-        let known = Reader::new(rule, choice, Known::default()).known(assumed)?;
-        Reader::new(rule, choice, known).both()
+        let known = Reader::new(rule, choice, Known::default(), None).known(assumed)?;
+        let mut reader = Reader::new(rule, choice, known, None);
+        let (source, target) = reader.both()?;
+        Some((source, target, reader.maker))
     }
 
-    fn new(rule: &'a Rule, choice: &'a [Option<usize>], known: Known) -> Reader<'a> {
+    /// Both sides with the calls of an operator as they are, and their reader.
+    pub(super) fn holding(
+        rule: &'a Rule,
+        choice: &'a [Option<usize>],
+        assumed: &[(Typed, DType)],
+        held: &'static OpDef,
+    ) -> Option<(Outputs, Outputs, Reader<'a>)> {
+        if !rule.source.families.is_empty() || rule.variables.iter().any(|v| v.indexed) {
+            return None;
+        }
+        let known = Reader::new(rule, choice, Known::default(), Some(held)).known(assumed)?;
+        let mut reader = Reader::new(rule, choice, known, Some(held));
+        let (source, target) = reader.both()?;
+        Some((source, target, reader))
+    }
+
+    fn new(
+        rule: &'a Rule,
+        choice: &'a [Option<usize>],
+        known: Known,
+        held: Option<&'static OpDef>,
+    ) -> Reader<'a> {
         Reader {
             rule,
             choice,
@@ -107,6 +132,7 @@ impl<'a> Reader<'a> {
             depth: 0,
             in_numbers: 0,
             in_branches: 0,
+            held,
         }
     }
 
@@ -122,7 +148,7 @@ impl<'a> Reader<'a> {
         Some(self.maker.known)
     }
 
-    fn both(mut self) -> Option<(Outputs, Outputs, Maker)> {
+    fn both(&mut self) -> Option<(Outputs, Outputs)> {
         let rule = self.rule;
         let declared = |name: &str| rule.scope.declared(name);
         let mut names = Names::of(rule, &declared);
@@ -143,7 +169,7 @@ impl<'a> Reader<'a> {
             (Term::Tuple(parts), n) if parts.len() == n => parts.clone(),
             _ => return None,
         };
-        Some((source, target, self.maker))
+        Some((source, target))
     }
 
     /// Reads the source, and binds its names; returns its vertices.
@@ -384,14 +410,7 @@ impl<'a> Reader<'a> {
         let is_normal = exact.is_none() && self.is_normal(def, &operands, &attrs);
         let written = attrs.clone();
         let attrs = self.maker.with_axes_at_front(def, &operands, attrs);
-        let calls = def.declared.map_or(&[][..], |d| d.calls);
-        let declared = |name: &str| calls.iter().copied().find(|def| def.name == name);
-        let mut names = Names {
-            ast: &program.ast,
-            values: Vec::new(),
-            declared: &declared,
-            locals: 0,
-        };
+        let mut seen: Vec<Rc<Term>> = Vec::with_capacity(attrs.len());
         for (i, (declared, attr)) in def.attrs.iter().enumerate().map(|(i, d)| (i, (d, &attrs[i]))) {
             // The operator may fill in or change an attribute before its body sees it: negative axes are counted from
             // the front. What it makes of it depends on all operands and attributes.
@@ -408,15 +427,23 @@ impl<'a> Reader<'a> {
             } else {
                 attr.clone()
             };
-            names.values.push((declared.name.to_owned(), attr));
+            seen.push(attr);
         }
-        for (i, param) in body.params.iter().enumerate() {
-            if def.operands.get(i).is_none_or(|o| o.kind == OperandKind::Variadic) {
-                return None;
-            }
-            let operand = operands.get(i).cloned().unwrap_or_else(|| Rc::new(Term::Absent));
-            names.values.push((param.name.name.to_string(), operand));
+        if self.held.is_some_and(|held| std::ptr::eq(held, def)) {
+            let called = Called::operator(def);
+            let out = Rc::new(Term::Call(called.head.clone(), operands, seen));
+            self.maker.add(called);
+            self.depth -= 1;
+            return Some(out);
         }
+        let calls = def.declared.map_or(&[][..], |d| d.calls);
+        let declared = |name: &str| calls.iter().copied().find(|def| def.name == name);
+        let mut names = Names {
+            ast: &program.ast,
+            values: parameters(def, body, &operands, &seen)?,
+            declared: &declared,
+            locals: 0,
+        };
         let in_numbers = std::mem::take(&mut self.in_numbers);
         let out = self.block(&body.body, &mut names);
         self.in_numbers = in_numbers;
@@ -467,6 +494,7 @@ impl<'a> Reader<'a> {
         match term {
             _ if self.given_here.iter().any(|given| **given == *term) => false,
             Term::Absent => true,
+            Term::Bound(key) if self.maker.known.is_written(key) => false,
             Term::Bound(key) => self.bound.iter().any(|own| own.key == *key && own.optional),
             Term::Function(Function::When, parts) => parts[1..].iter().any(|part| self.may_be_absent(part)),
             // Lists of integers have no entries that are left out.
@@ -474,6 +502,25 @@ impl<'a> Reader<'a> {
             _ => false,
         }
     }
+}
+
+/// The names in the body of an operator, with what they stand for in a call with these operands and attributes.
+pub(super) fn parameters(
+    def: &OpDef,
+    body: &Body,
+    operands: &[Rc<Term>],
+    attrs: &[Rc<Term>],
+) -> Option<Vec<(String, Rc<Term>)>> {
+    let attrs = def.attrs.iter().zip(attrs);
+    let mut out: Vec<(String, Rc<Term>)> = attrs.map(|(d, attr)| (d.name.to_owned(), attr.clone())).collect();
+    for (i, param) in body.params.iter().enumerate() {
+        if def.operands.get(i).is_none_or(|o| o.kind == OperandKind::Variadic) {
+            return None;
+        }
+        let operand = operands.get(i).cloned().unwrap_or_else(|| Rc::new(Term::Absent));
+        out.push((param.name.name.to_string(), operand));
+    }
+    Some(out)
 }
 
 /// True if a call that the pattern matches has the attribute exactly as the pattern says.

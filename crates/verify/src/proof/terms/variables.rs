@@ -42,6 +42,8 @@ pub(super) struct Known {
     pub(super) equations: Vec<Vec<Equation>>,
     /// Sums that are not negative, according to conditions.
     pub(super) not_negative: Vec<Sum>,
+    /// Names of attributes that conditions say are not left out.
+    written: BTreeSet<Key>,
     /// What names and the element types of variables are.
     pub(super) equal: BTreeMap<Rc<Term>, Rc<Term>>,
 }
@@ -82,6 +84,11 @@ impl Known {
 
     pub(super) fn is_given(&self, variable: usize) -> bool {
         self.given.contains(&variable)
+    }
+
+    /// True if a condition says that an attribute is not left out.
+    pub(super) fn is_written(&self, key: &Key) -> bool {
+        self.written.contains(key)
     }
 
     /// The rank of a variable, if it is known.
@@ -233,7 +240,7 @@ impl Known {
 
 impl Reader<'_> {
     /// Adds the types of the variables, the element types that are assumed, and the names that conditions say are left
-    /// out: an operator that is given such an attribute has to know that it is not there.
+    /// out, or are not: an operator that is given such an attribute has to know that it is not there.
     pub(super) fn assume(&mut self, assumed: &[(Typed, DType)]) {
         for (i, variable) in self.rule.variables.iter().enumerate() {
             let Some(ty) = &variable.ty else { continue };
@@ -250,7 +257,7 @@ impl Reader<'_> {
                 }
             }
         }
-        let equal = &mut self.maker.known.equal;
+        let Known { equal, written, .. } = &mut self.maker.known;
         for (typed, dtype) in assumed {
             let typed = match typed {
                 Typed::Variable(i) => dtype_of(*i),
@@ -268,6 +275,9 @@ impl Reader<'_> {
                 (BinaryOp::And, ..) => waiting.extend([*lhs, *rhs]),
                 (BinaryOp::Eq, ExprKind::Name(name), ExprKind::Name(none)) if &**none == "none" => {
                     equal.insert(Rc::new(Term::Bound(Key::Name(name.to_string()))), Rc::new(Term::Absent));
+                }
+                (BinaryOp::Ne, ExprKind::Name(name), ExprKind::Name(none)) if &**none == "none" => {
+                    written.insert(Key::Name(name.to_string()));
                 }
                 _ => {}
             }
