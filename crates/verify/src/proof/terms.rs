@@ -469,9 +469,6 @@ pub(super) fn prove(rule: &Rule, types: SameTypes) -> Option<Coverage> {
     // All alternatives of the source have to be the target.
     let choices = combinations(&rule.source)?;
     let holds = |choice: &[Option<usize>], assumed: &[(Typed, DType)]| {
-        if steps::are_alike(rule, choice, assumed) {
-            return Some(());
-        }
         let (source, target, mut maker) = Reader::sides(rule, choice, assumed)?;
         if source.len() != target.len() {
             return None;
@@ -499,10 +496,13 @@ pub(super) fn prove(rule: &Rule, types: SameTypes) -> Option<Coverage> {
         Some(())
     };
     for choice in &choices {
-        if holds(choice, &[]).is_none() {
+        if holds(choice, &[]).is_none() && !steps::are_alike(rule, choice, &[]) {
             types::listed(rule)?
                 .iter()
-                .try_for_each(|assumed| holds(choice, assumed))?;
+                .try_for_each(|assumed| {
+                    let by_steps = || steps::are_alike(rule, choice, assumed).then_some(());
+                    holds(choice, assumed).or_else(by_steps)
+                })?;
         }
     }
     let mut ledger = Ledger::default();

@@ -188,9 +188,11 @@ impl Maker {
             Term::Call(head, operands, _) if is_product(head) && operands.iter().all(|one| self.is_scalar(one)) => {
                 operands.iter().try_for_each(|one| self.numbers(one, out))?;
             }
-            // Over the real numbers, it has no element type.
+            // Over the real numbers, it has no element type. Large integers would be rounded.
             Term::Function(Function::Named("value"), parts) => match parts.as_slice() {
-                [one] if matches!(**one, Term::Variable(_)) && self.is_scalar(one) => out.push(one.clone()),
+                [one] if matches!(**one, Term::Variable(i) if self.known.is_float(i)) && self.is_scalar(one) => {
+                    out.push(one.clone());
+                }
                 _ => out.push(term.clone()),
             },
             _ => match number(term) {

@@ -48,8 +48,8 @@ pub(super) struct Reader<'a> {
     pub(super) in_numbers: usize,
     /// The number of branches around this expression that may not be taken.
     pub(super) in_branches: usize,
-    /// The composite operator whose calls are left as they are, with the attributes that its body sees.
-    pub(super) held: Option<&'static OpDef>,
+    /// The composite operators whose calls are left as they are, with the attributes that their bodies see.
+    pub(super) held: Vec<&'static OpDef>,
 }
 
 /// The names in an expression.
@@ -89,24 +89,24 @@ impl<'a> Reader<'a> {
             return None;
         }
         // Terms are simplified by the conditions, which are terms themselves.
-        let known = Reader::new(rule, choice, Known::default(), None).known(assumed)?;
-        let mut reader = Reader::new(rule, choice, known, None);
+        let known = Reader::new(rule, choice, Known::default(), Vec::new()).known(assumed)?;
+        let mut reader = Reader::new(rule, choice, known, Vec::new());
         let (source, target) = reader.both()?;
         Some((source, target, reader.maker))
     }
 
-    /// Both sides with the calls of an operator as they are, and their reader.
+    /// Both sides with the calls of some operators as they are, and their reader.
     pub(super) fn holding(
         rule: &'a Rule,
         choice: &'a [Option<usize>],
         assumed: &[(Typed, DType)],
-        held: &'static OpDef,
+        held: Vec<&'static OpDef>,
     ) -> Option<(Outputs, Outputs, Reader<'a>)> {
         if !rule.source.families.is_empty() || rule.variables.iter().any(|v| v.indexed) {
             return None;
         }
-        let known = Reader::new(rule, choice, Known::default(), Some(held)).known(assumed)?;
-        let mut reader = Reader::new(rule, choice, known, Some(held));
+        let known = Reader::new(rule, choice, Known::default(), held.clone()).known(assumed)?;
+        let mut reader = Reader::new(rule, choice, known, held);
         let (source, target) = reader.both()?;
         Some((source, target, reader))
     }
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
         rule: &'a Rule,
         choice: &'a [Option<usize>],
         known: Known,
-        held: Option<&'static OpDef>,
+        held: Vec<&'static OpDef>,
     ) -> Reader<'a> {
         Reader {
             rule,
@@ -429,7 +429,7 @@ impl<'a> Reader<'a> {
             };
             seen.push(attr);
         }
-        if self.held.is_some_and(|held| std::ptr::eq(held, def)) {
+        if self.held.iter().any(|held| std::ptr::eq(*held, def)) {
             let called = Called::operator(def);
             let out = Rc::new(Term::Call(called.head.clone(), operands, seen));
             self.maker.add(called);

@@ -3,6 +3,7 @@
 mod factors;
 mod polynomials;
 mod rows;
+mod steps;
 
 use std::sync::Arc;
 
