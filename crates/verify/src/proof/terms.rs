@@ -497,12 +497,10 @@ pub(super) fn prove(rule: &Rule, types: SameTypes) -> Option<Coverage> {
     };
     for choice in &choices {
         if holds(choice, &[]).is_none() && !steps::are_alike(rule, choice, &[]) {
-            types::listed(rule)?
-                .iter()
-                .try_for_each(|assumed| {
-                    let by_steps = || steps::are_alike(rule, choice, assumed).then_some(());
-                    holds(choice, assumed).or_else(by_steps)
-                })?;
+            types::listed(rule)?.iter().try_for_each(|assumed| {
+                let by_steps = || steps::are_alike(rule, choice, assumed).then_some(());
+                holds(choice, assumed).or_else(by_steps)
+            })?;
         }
     }
     let mut ledger = Ledger::default();

@@ -146,7 +146,13 @@ impl Maker {
             let put = |factors: &[Rc<Term>]| -> Vec<Rc<Term>> {
                 let mut out: Vec<Rc<Term>> = factors
                     .iter()
-                    .map(|one| if *one == factor { value(AttrValue::float(n)) } else { one.clone() })
+                    .map(|one| {
+                        if *one == factor {
+                            value(AttrValue::float(n))
+                        } else {
+                            one.clone()
+                        }
+                    })
                     .filter(|one| number(one) != Some(1.0))
                     .collect();
                 out.sort();

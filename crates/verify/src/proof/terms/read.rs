@@ -3,14 +3,14 @@
 use std::rc::Rc;
 
 use super::expr::DEPTH;
-use super::parts::{function, is_axes, is_function, list, part, preset, value, written};
+use super::parts::{function, is_axes, is_exact, is_function, list, parameters, part, preset, value, written};
 use super::types::Typed;
 use super::variables::Known;
 use super::{Called, Function, Key, Maker, Term};
 use crate::instance::combine::reached;
 use tautomer_graph::composite_function;
-use tautomer_lang::ast::{Ast, DimExpr, Dims, ExprKind, Function as Body, TypeKind};
-use tautomer_op::{AttrDef, AttrKind, AttrValue, Default as Preset, OpDef, OperandKind};
+use tautomer_lang::ast::{Ast, DimExpr, Dims, ExprKind, TypeKind};
+use tautomer_op::{AttrDef, AttrKind, AttrValue, Default as Preset, OpDef};
 use tautomer_rule::{AttrPattern, Class, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule};
 use tautomer_tensor::{DType, Dim};
 
@@ -85,13 +85,7 @@ impl<'a> Reader<'a> {
         choice: &'a [Option<usize>],
         assumed: &[(Typed, DType)],
     ) -> Option<(Outputs, Outputs, Maker)> {
-        if !rule.source.families.is_empty() || rule.variables.iter().any(|v| v.indexed) {
-            return None;
-        }
-        // Terms are simplified by the conditions, which are terms themselves.
-        let known = Reader::new(rule, choice, Known::default(), Vec::new()).known(assumed)?;
-        let mut reader = Reader::new(rule, choice, known, Vec::new());
-        let (source, target) = reader.both()?;
+        let (source, target, reader) = Reader::holding(rule, choice, assumed, Vec::new())?;
         Some((source, target, reader.maker))
     }
 
@@ -105,18 +99,14 @@ impl<'a> Reader<'a> {
         if !rule.source.families.is_empty() || rule.variables.iter().any(|v| v.indexed) {
             return None;
         }
+        // Terms are simplified by the conditions, which are terms themselves.
         let known = Reader::new(rule, choice, Known::default(), held.clone()).known(assumed)?;
         let mut reader = Reader::new(rule, choice, known, held);
         let (source, target) = reader.both()?;
         Some((source, target, reader))
     }
 
-    fn new(
-        rule: &'a Rule,
-        choice: &'a [Option<usize>],
-        known: Known,
-        held: Vec<&'static OpDef>,
-    ) -> Reader<'a> {
+    fn new(rule: &'a Rule, choice: &'a [Option<usize>], known: Known, held: Vec<&'static OpDef>) -> Reader<'a> {
         Reader {
             rule,
             choice,
@@ -501,43 +491,5 @@ impl<'a> Reader<'a> {
             Term::Function(Function::Element, parts) => !self.maker.has_integers(&parts[0]),
             _ => false,
         }
-    }
-}
-
-/// The names in the body of an operator, with what they stand for in a call with these operands and attributes.
-pub(super) fn parameters(
-    def: &OpDef,
-    body: &Body,
-    operands: &[Rc<Term>],
-    attrs: &[Rc<Term>],
-) -> Option<Vec<(String, Rc<Term>)>> {
-    let attrs = def.attrs.iter().zip(attrs);
-    let mut out: Vec<(String, Rc<Term>)> = attrs.map(|(d, attr)| (d.name.to_owned(), attr.clone())).collect();
-    for (i, param) in body.params.iter().enumerate() {
-        if def.operands.get(i).is_none_or(|o| o.kind == OperandKind::Variadic) {
-            return None;
-        }
-        let operand = operands.get(i).cloned().unwrap_or_else(|| Rc::new(Term::Absent));
-        out.push((param.name.name.to_string(), operand));
-    }
-    Some(out)
-}
-
-/// True if a call that the pattern matches has the attribute exactly as the pattern says.
-fn is_exact(def: &OpDef, declared: &AttrDef, pattern: &AttrPattern) -> bool {
-    let at_front = |d: &Dim| d.as_const().is_none_or(|n| n >= 0);
-    match pattern {
-        AttrPattern::Bind(_) | AttrPattern::Rest(_) | AttrPattern::Any => true,
-        AttrPattern::Value(AttrValue::Int(d)) if is_axes(declared) => at_front(d),
-        AttrPattern::Value(AttrValue::Ints(list)) if is_axes(declared) => list.iter().all(at_front),
-        AttrPattern::Value(_) => true,
-        AttrPattern::List(items) => items.iter().all(|item| !matches!(item, ListItem::Int(n) if *n < 0)),
-        AttrPattern::Default => {
-            !is_axes(declared)
-                && declared.default != Preset::None
-                && (def.canonical.is_none()
-                    || matches!(declared.default, Preset::Bool(_) | Preset::Float(_) | Preset::Str(_)))
-        }
-        AttrPattern::Computed(_) | AttrPattern::BindEach(_) => false,
     }
 }

@@ -8,8 +8,8 @@
 use std::rc::Rc;
 
 use super::laws::is_tensor;
-use super::parts::{function, part};
-use super::read::{Names, Reader, parameters};
+use super::parts::{function, parameters, part};
+use super::read::{Names, Reader};
 use super::types::Typed;
 use super::{Function, Head, Term, factors, is_elementwise};
 use tautomer_graph::composite_function;
@@ -251,11 +251,7 @@ fn declared(def: &'static OpDef) -> impl Fn(&str) -> Option<&'static OpDef> {
 }
 
 /// The names in the body of a call.
-fn names<'a>(
-    of: &Held,
-    ast: &'a Ast,
-    declared: &'a dyn Fn(&str) -> Option<&'static OpDef>,
-) -> Option<Names<'a>> {
+fn names<'a>(of: &Held, ast: &'a Ast, declared: &'a dyn Fn(&str) -> Option<&'static OpDef>) -> Option<Names<'a>> {
     let (_, body) = composite_function(of.def).ok()?;
     Some(Names {
         ast,

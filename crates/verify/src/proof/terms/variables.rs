@@ -90,7 +90,8 @@ impl Known {
 
     /// True for a variable that can only be of a floating-point type.
     pub(super) fn is_float(&self, variable: usize) -> bool {
-        let is_written = |dtype: &Rc<Term>| matches!(&**dtype, Term::Value(AttrValue::DType(dtype)) if dtype.is_float());
+        let is_written =
+            |dtype: &Rc<Term>| matches!(&**dtype, Term::Value(AttrValue::DType(dtype)) if dtype.is_float());
         let of_variable = |i: usize| self.equal.get(&dtype_of(i)).is_some_and(is_written);
         let is_taken = |(own, def, at): &(usize, &'static OpDef, usize)| {
             *own == variable && super::types::takes_floats_at(def, *at)
