@@ -10,6 +10,7 @@
 //! which keep the order of elements.
 
 mod expr;
+mod factors;
 mod laws;
 mod lists;
 mod numbers;
@@ -20,6 +21,7 @@ mod read;
 mod rebuild;
 mod rows;
 mod spread;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -91,6 +93,8 @@ enum Function {
     /// A literal of the source, which matches constants of any shape, or a value that it leaves open: the vertex with
     /// this number, which is equal only to itself.
     Literal(u32),
+    /// A tensor with this number that both sides compute, in the body of an operator that both call.
+    Stage(u32),
     /// A sum of its operands, each with a factor, and a constant.
     Sum(Vec<i64>, i64),
     /// True if an integer is 0.
@@ -137,6 +141,10 @@ enum Head {
 }
 
 impl Head {
+    fn of(def: &'static OpDef) -> Head {
+        Head::Operator(def.name, std::ptr::from_ref(def) as usize)
+    }
+
     /// The operator, if it is one of the table.
     fn in_table(&self) -> Option<&'static OpDef> {
         match self {
@@ -173,7 +181,7 @@ struct Called {
 impl Called {
     fn operator(def: &'static OpDef) -> Called {
         Called {
-            head: Head::Operator(def.name, std::ptr::from_ref(def) as usize),
+            head: Head::of(def),
             elementwise: is_elementwise(def),
             moves: is_movement(def),
             spreads: def.shapes == ShapeRule::Expand,
@@ -470,6 +478,9 @@ pub(super) fn prove(rule: &Rule, types: SameTypes) -> Option<Coverage> {
             if a == b || types >= SameTypes::OfElements && rows::are_alike(&mut maker, (a, b), &outputs) {
                 continue;
             }
+            if rule.class == Class::Real && factors::are_alike(&mut maker, a, b) {
+                continue;
+            }
             let mut spread = Spread {
                 maker: &mut maker,
                 facts: &facts,
@@ -485,10 +496,11 @@ pub(super) fn prove(rule: &Rule, types: SameTypes) -> Option<Coverage> {
         Some(())
     };
     for choice in &choices {
-        if holds(choice, &[]).is_none() {
-            types::listed(rule)?
-                .iter()
-                .try_for_each(|assumed| holds(choice, assumed))?;
+        if holds(choice, &[]).is_none() && !steps::are_alike(rule, choice, &[]) {
+            types::listed(rule)?.iter().try_for_each(|assumed| {
+                let by_steps = || steps::are_alike(rule, choice, assumed).then_some(());
+                holds(choice, assumed).or_else(by_steps)
+            })?;
         }
     }
     let mut ledger = Ledger::default();

@@ -269,6 +269,7 @@ impl Reader<'_> {
                 Term::Value(_) | Term::Call(..) => Some(boolean(true)),
                 Term::Function(Function::List, _) => Some(boolean(true)),
                 Term::Variable(i) if self.maker.known.is_given(*i) => Some(boolean(true)),
+                Term::Bound(key) if self.maker.known.is_written(key) => Some(boolean(true)),
                 // A variable may match an operand that is left out.
                 _ => Some(function(Function::Given, operands)),
             };

@@ -11,7 +11,7 @@ use tautomer_tensor::Dim;
 /// True for a variable, and for what is computed from one: no number of an attribute.
 pub(super) fn is_tensor(term: &Term) -> bool {
     match term {
-        Term::Variable(_) => true,
+        Term::Variable(_) | Term::Function(Function::Stage(_), _) => true,
         Term::Function(Function::When, parts) => parts.iter().skip(1).all(|part| is_tensor(part)),
         Term::Call(_, operands, _) => operands.iter().any(|operand| is_tensor(operand)),
         _ => false,

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use super::{Function, Term};
-use tautomer_op::{AttrDef, AttrKind, AttrValue, Default as Preset, OpDef, OpTraits, Semantics};
+use tautomer_lang::ast::Function as Body;
+use tautomer_op::{AttrDef, AttrKind, AttrValue, Default as Preset, OpDef, OpTraits, OperandKind, Semantics};
+use tautomer_rule::{AttrPattern, ListItem};
 use tautomer_tensor::{DType, Dim};
 
 pub(super) fn value(value: AttrValue) -> Rc<Term> {
@@ -55,7 +57,7 @@ pub(super) fn is_axes(declared: &AttrDef) -> bool {
 /// True if a term calls an operator.
 pub(super) fn has_call(term: &Term) -> bool {
     match term {
-        Term::Call(..) => true,
+        Term::Call(..) | Term::Function(Function::Stage(_), _) => true,
         Term::Tuple(parts) | Term::Function(_, parts) => parts.iter().any(|part| has_call(part)),
         _ => false,
     }
@@ -89,5 +91,43 @@ pub(super) fn list(items: Vec<Rc<Term>>) -> Rc<Term> {
     match ints {
         Some(ints) => value(AttrValue::Ints(ints)),
         None => function(Function::List, items),
+    }
+}
+
+/// The names in the body of an operator, with what they stand for in a call with these operands and attributes.
+pub(super) fn parameters(
+    def: &OpDef,
+    body: &Body,
+    operands: &[Rc<Term>],
+    attrs: &[Rc<Term>],
+) -> Option<Vec<(String, Rc<Term>)>> {
+    let attrs = def.attrs.iter().zip(attrs);
+    let mut out: Vec<(String, Rc<Term>)> = attrs.map(|(d, attr)| (d.name.to_owned(), attr.clone())).collect();
+    for (i, param) in body.params.iter().enumerate() {
+        if def.operands.get(i).is_none_or(|o| o.kind == OperandKind::Variadic) {
+            return None;
+        }
+        let operand = operands.get(i).cloned().unwrap_or_else(|| Rc::new(Term::Absent));
+        out.push((param.name.name.to_string(), operand));
+    }
+    Some(out)
+}
+
+/// True if a call that the pattern matches has the attribute exactly as the pattern says.
+pub(super) fn is_exact(def: &OpDef, declared: &AttrDef, pattern: &AttrPattern) -> bool {
+    let at_front = |d: &Dim| d.as_const().is_none_or(|n| n >= 0);
+    match pattern {
+        AttrPattern::Bind(_) | AttrPattern::Rest(_) | AttrPattern::Any => true,
+        AttrPattern::Value(AttrValue::Int(d)) if is_axes(declared) => at_front(d),
+        AttrPattern::Value(AttrValue::Ints(list)) if is_axes(declared) => list.iter().all(at_front),
+        AttrPattern::Value(_) => true,
+        AttrPattern::List(items) => items.iter().all(|item| !matches!(item, ListItem::Int(n) if *n < 0)),
+        AttrPattern::Default => {
+            !is_axes(declared)
+                && declared.default != Preset::None
+                && (def.canonical.is_none()
+                    || matches!(declared.default, Preset::Bool(_) | Preset::Float(_) | Preset::Str(_)))
+        }
+        AttrPattern::Computed(_) | AttrPattern::BindEach(_) => false,
     }
 }

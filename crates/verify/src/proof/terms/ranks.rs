@@ -60,6 +60,11 @@ impl Maker {
             }
             Formula::Product(Products::Convolution | Products::TransposedConvolution) => Some(self.rank(first?)),
             _ if def.shapes == ShapeRule::Permute => Some(self.rank(first?)),
+            // All have one rank.
+            _ if def.shapes == ShapeRule::Concat => {
+                let known = |rank: &Rc<Term>| matches!(**rank, Term::Value(_));
+                operands.iter().map(|operand| self.rank(operand)).find(known)
+            }
             _ if def.shapes == ShapeRule::Reshape => {
                 let shape = attr("shape").filter(|shape| self.has_integers(shape))?;
                 Some(self.len(shape.clone()))

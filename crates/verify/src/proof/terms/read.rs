@@ -3,14 +3,14 @@
 use std::rc::Rc;
 
 use super::expr::DEPTH;
-use super::parts::{function, is_axes, is_function, list, part, preset, value, written};
+use super::parts::{function, is_axes, is_exact, is_function, list, parameters, part, preset, value, written};
 use super::types::Typed;
 use super::variables::Known;
 use super::{Called, Function, Key, Maker, Term};
 use crate::instance::combine::reached;
 use tautomer_graph::composite_function;
 use tautomer_lang::ast::{Ast, DimExpr, Dims, ExprKind, TypeKind};
-use tautomer_op::{AttrDef, AttrKind, AttrValue, Default as Preset, OpDef, OperandKind};
+use tautomer_op::{AttrDef, AttrKind, AttrValue, Default as Preset, OpDef};
 use tautomer_rule::{AttrPattern, Class, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule};
 use tautomer_tensor::{DType, Dim};
 
@@ -48,6 +48,8 @@ pub(super) struct Reader<'a> {
     pub(super) in_numbers: usize,
     /// The number of branches around this expression that may not be taken.
     pub(super) in_branches: usize,
+    /// The composite operators whose calls are left as they are, with the attributes that their bodies see.
+    pub(super) held: Vec<&'static OpDef>,
 }
 
 /// The names in an expression.
@@ -83,15 +85,28 @@ impl<'a> Reader<'a> {
         choice: &'a [Option<usize>],
         assumed: &[(Typed, DType)],
     ) -> Option<(Outputs, Outputs, Maker)> {
+        let (source, target, reader) = Reader::holding(rule, choice, assumed, Vec::new())?;
+        Some((source, target, reader.maker))
+    }
+
+    /// Both sides with the calls of some operators as they are, and their reader.
+    pub(super) fn holding(
+        rule: &'a Rule,
+        choice: &'a [Option<usize>],
+        assumed: &[(Typed, DType)],
+        held: Vec<&'static OpDef>,
+    ) -> Option<(Outputs, Outputs, Reader<'a>)> {
         if !rule.source.families.is_empty() || rule.variables.iter().any(|v| v.indexed) {
             return None;
         }
         // Terms are simplified by the conditions, which are terms themselves.
-        let known = Reader::new(rule, choice, Known::default()).known(assumed)?;
-        Reader::new(rule, choice, known).both()
+        let known = Reader::new(rule, choice, Known::default(), held.clone()).known(assumed)?;
+        let mut reader = Reader::new(rule, choice, known, held);
+        let (source, target) = reader.both()?;
+        Some((source, target, reader))
     }
 
-    fn new(rule: &'a Rule, choice: &'a [Option<usize>], known: Known) -> Reader<'a> {
+    fn new(rule: &'a Rule, choice: &'a [Option<usize>], known: Known, held: Vec<&'static OpDef>) -> Reader<'a> {
         Reader {
             rule,
             choice,
@@ -107,6 +122,7 @@ impl<'a> Reader<'a> {
             depth: 0,
             in_numbers: 0,
             in_branches: 0,
+            held,
         }
     }
 
@@ -122,7 +138,7 @@ impl<'a> Reader<'a> {
         Some(self.maker.known)
     }
 
-    fn both(mut self) -> Option<(Outputs, Outputs, Maker)> {
+    fn both(&mut self) -> Option<(Outputs, Outputs)> {
         let rule = self.rule;
         let declared = |name: &str| rule.scope.declared(name);
         let mut names = Names::of(rule, &declared);
@@ -143,7 +159,7 @@ impl<'a> Reader<'a> {
             (Term::Tuple(parts), n) if parts.len() == n => parts.clone(),
             _ => return None,
         };
-        Some((source, target, self.maker))
+        Some((source, target))
     }
 
     /// Reads the source, and binds its names; returns its vertices.
@@ -384,14 +400,7 @@ impl<'a> Reader<'a> {
         let is_normal = exact.is_none() && self.is_normal(def, &operands, &attrs);
         let written = attrs.clone();
         let attrs = self.maker.with_axes_at_front(def, &operands, attrs);
-        let calls = def.declared.map_or(&[][..], |d| d.calls);
-        let declared = |name: &str| calls.iter().copied().find(|def| def.name == name);
-        let mut names = Names {
-            ast: &program.ast,
-            values: Vec::new(),
-            declared: &declared,
-            locals: 0,
-        };
+        let mut seen: Vec<Rc<Term>> = Vec::with_capacity(attrs.len());
         for (i, (declared, attr)) in def.attrs.iter().enumerate().map(|(i, d)| (i, (d, &attrs[i]))) {
             // The operator may fill in or change an attribute before its body sees it: negative axes are counted from
             // the front. What it makes of it depends on all operands and attributes.
@@ -408,15 +417,23 @@ impl<'a> Reader<'a> {
             } else {
                 attr.clone()
             };
-            names.values.push((declared.name.to_owned(), attr));
+            seen.push(attr);
         }
-        for (i, param) in body.params.iter().enumerate() {
-            if def.operands.get(i).is_none_or(|o| o.kind == OperandKind::Variadic) {
-                return None;
-            }
-            let operand = operands.get(i).cloned().unwrap_or_else(|| Rc::new(Term::Absent));
-            names.values.push((param.name.name.to_string(), operand));
+        if self.held.iter().any(|held| std::ptr::eq(*held, def)) {
+            let called = Called::operator(def);
+            let out = Rc::new(Term::Call(called.head.clone(), operands, seen));
+            self.maker.add(called);
+            self.depth -= 1;
+            return Some(out);
         }
+        let calls = def.declared.map_or(&[][..], |d| d.calls);
+        let declared = |name: &str| calls.iter().copied().find(|def| def.name == name);
+        let mut names = Names {
+            ast: &program.ast,
+            values: parameters(def, body, &operands, &seen)?,
+            declared: &declared,
+            locals: 0,
+        };
         let in_numbers = std::mem::take(&mut self.in_numbers);
         let out = self.block(&body.body, &mut names);
         self.in_numbers = in_numbers;
@@ -467,30 +484,12 @@ impl<'a> Reader<'a> {
         match term {
             _ if self.given_here.iter().any(|given| **given == *term) => false,
             Term::Absent => true,
+            Term::Bound(key) if self.maker.known.is_written(key) => false,
             Term::Bound(key) => self.bound.iter().any(|own| own.key == *key && own.optional),
             Term::Function(Function::When, parts) => parts[1..].iter().any(|part| self.may_be_absent(part)),
             // Lists of integers have no entries that are left out.
             Term::Function(Function::Element, parts) => !self.maker.has_integers(&parts[0]),
             _ => false,
         }
-    }
-}
-
-/// True if a call that the pattern matches has the attribute exactly as the pattern says.
-fn is_exact(def: &OpDef, declared: &AttrDef, pattern: &AttrPattern) -> bool {
-    let at_front = |d: &Dim| d.as_const().is_none_or(|n| n >= 0);
-    match pattern {
-        AttrPattern::Bind(_) | AttrPattern::Rest(_) | AttrPattern::Any => true,
-        AttrPattern::Value(AttrValue::Int(d)) if is_axes(declared) => at_front(d),
-        AttrPattern::Value(AttrValue::Ints(list)) if is_axes(declared) => list.iter().all(at_front),
-        AttrPattern::Value(_) => true,
-        AttrPattern::List(items) => items.iter().all(|item| !matches!(item, ListItem::Int(n) if *n < 0)),
-        AttrPattern::Default => {
-            !is_axes(declared)
-                && declared.default != Preset::None
-                && (def.canonical.is_none()
-                    || matches!(declared.default, Preset::Bool(_) | Preset::Float(_) | Preset::Str(_)))
-        }
-        AttrPattern::Computed(_) | AttrPattern::BindEach(_) => false,
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::numbers;
 use super::parts::{function, list};
 use super::{Function, Maker, Term};
-use tautomer_op::{AttrValue, Formula};
+use tautomer_op::{AttrValue, Formula, Products, ShapeRule};
 
 impl Term {
     /// True if a term is part of another one.
@@ -117,6 +117,11 @@ impl Maker {
         if def.law() == Formula::Function(tautomer_op::Function::Conversion) && operands.len() == 1 {
             let to = attrs.get(def.attr_index("to")?)?;
             return matches!(&**to, Term::Value(AttrValue::DType(_)) | Term::Bound(_)).then(|| to.clone());
+        }
+        // Both matrices have it, and all values that are joined.
+        let is_shared = def.law() == Formula::Product(Products::Matrices) || def.shapes == ShapeRule::Concat;
+        if let (true, [first, ..]) = (is_shared, operands.as_slice()) {
+            return self.field("dtype", first);
         }
         let [one] = operands.as_slice() else { return None };
         let keeps = super::is_movement(def) || super::is_elementwise(def) && super::types::keeps_type(def);

@@ -229,6 +229,9 @@ impl Spread<'_> {
             let all: Option<Vec<Rc<Term>>> = operands.iter().map(|operand| self.without(operand)).collect();
             return self.function(called, all?, operands, attrs);
         }
+        if let Some(without) = self.without_summand(&called, operands, attrs) {
+            return without;
+        }
         if called.takes
             && let Some(first) = operands.first()
         {
@@ -248,6 +251,34 @@ impl Spread<'_> {
             Some(def) => self.filled(def, attrs),
             None => Some(term.clone()),
         }
+    }
+
+    /// A product whose summand is zero, over the real numbers: it may be left out, and so may its factor.
+    fn without_summand(
+        &mut self,
+        called: &Called,
+        operands: &[Rc<Term>],
+        attrs: &[Rc<Term>],
+    ) -> Option<Option<Rc<Term>>> {
+        use tautomer_op::Products::{Convolution, Gemm, TransposedConvolution};
+        let def = called.head.in_table().filter(|_| self.maker.real)?;
+        let Formula::Product(products @ (Gemm | Convolution | TransposedConvolution)) = def.law() else {
+            return None;
+        };
+        let mut left = operands.to_vec();
+        if let [_, _, summand] = operands {
+            let summand = self.without(summand)?;
+            if number(&summand) != Some(0.0) {
+                return None;
+            }
+            left.pop();
+        }
+        let mut attrs = attrs.to_vec();
+        let factor = def.attr_index("beta").filter(|_| products == Gemm && left.len() == 2);
+        if let Some(i) = factor {
+            attrs[i] = super::parts::preset(&def.attrs[i]);
+        }
+        Some(self.maker.call(called.clone(), left, attrs))
     }
 
     /// A tensor of equal numbers without its shape.

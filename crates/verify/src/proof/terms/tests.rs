@@ -1,7 +1,9 @@
 //! Terms of rules that hold by definition, and of rules that are almost like them.
 
+mod factors;
 mod polynomials;
 mod rows;
+mod steps;
 
 use std::sync::Arc;
 
@@ -18,6 +20,8 @@ fn is_one_term(text: &str) -> bool {
         "/// Twice.\noperator \"t::Twice\"(x) {{k: float = 2.0}} {{ x * k }};\n\
          /// Some times, if it says how often.\noperator \"t::Maybe\"(x) {{k: float?}} {{ when given(k) {{ x * k }} else {{ x }} }};\n\
          /// A sum, if there is something to add.\noperator \"t::Biased\"(x, b?) {{ when given(b) {{ x + b }} else {{ x }} }};\n\
+         /// A product of matrices, with a factor if it is not 1.\noperator \"t::Product\"(a, b) {{alpha: float = 1.0}} {{ when alpha == 1 {{ matmul(a, b) }} else {{ alpha * matmul(a, b) }} }};\n\
+         /// The same, without the factor where it is 2.\noperator \"t::Odd\"(a, b) {{alpha: float = 1.0}} {{ when alpha == 2 {{ matmul(a, b) }} else {{ alpha * matmul(a, b) }} }};\n\
          /// A convolution and an activation.\noperator \"t::Act\"(x, w, b?) {{\n\
            act: \"Relu\" | \"Tanh\", params: [float]?, strides: [int]?, pads: [int]?, dilations: [int]?, group: int = 1,\n\
            auto_pad: \"NOTSET\" | \"SAME_UPPER\" | \"SAME_LOWER\" | \"VALID\" = \"NOTSET\"\n\

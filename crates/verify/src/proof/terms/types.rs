@@ -2,7 +2,7 @@
 
 use tautomer_graph::Graph;
 use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind};
-use tautomer_op::{AttrKind, Op, OpDef};
+use tautomer_op::{AttrKind, Op, OpDef, OperandKind};
 use tautomer_rule::Rule;
 use tautomer_tensor::{DType, Shape, TensorType};
 
@@ -102,6 +102,25 @@ pub(super) fn keeps_type(def: &'static OpDef) -> bool {
         .filter_map(|dtype| Some((dtype, result(dtype)?)))
         .peekable();
     all.peek().is_some() && all.all(|(dtype, result)| result == Some(dtype))
+}
+
+/// True if this operand of an operator is always of a floating-point type, whatever the types of the others are.
+pub(super) fn takes_floats_at(def: &'static OpDef, at: usize) -> bool {
+    let takes = |own: DType, others: DType| {
+        let mut graph = Graph::new();
+        let given = |i: usize, kind: OperandKind| i <= at || kind == OperandKind::One;
+        let operands: Vec<_> = (def.operands.iter().enumerate())
+            .filter(|(i, operand)| given(*i, operand.kind))
+            .map(|(i, _)| {
+                let dtype = if i == at { own } else { others };
+                graph.input(&format!("x{i}"), TensorType::any_rank(dtype))
+            })
+            .collect();
+        graph.call(Op::Known(def), &operands, &[]).is_ok()
+    };
+    let is_refused = |own: &DType| DType::ALL.into_iter().all(|others| !takes(*own, others));
+    let all = DType::ALL.into_iter();
+    takes(DType::F32, DType::F32) && all.filter(|dtype| !dtype.is_float()).all(|dtype| is_refused(&dtype))
 }
 
 /// True if the operand and the result of an operator with one operand are always of a floating-point type.

@@ -42,6 +42,10 @@ pub(super) struct Known {
     pub(super) equations: Vec<Vec<Equation>>,
     /// Sums that are not negative, according to conditions.
     pub(super) not_negative: Vec<Sum>,
+    /// Operators that take a variable, or what arithmetic makes of it, as the operand with this number.
+    takers: Vec<(usize, &'static OpDef, usize)>,
+    /// Names of attributes that conditions say are not left out.
+    written: BTreeSet<Key>,
     /// What names and the element types of variables are.
     pub(super) equal: BTreeMap<Rc<Term>, Rc<Term>>,
 }
@@ -82,6 +86,22 @@ impl Known {
 
     pub(super) fn is_given(&self, variable: usize) -> bool {
         self.given.contains(&variable)
+    }
+
+    /// True for a variable that can only be of a floating-point type.
+    pub(super) fn is_float(&self, variable: usize) -> bool {
+        let is_written =
+            |dtype: &Rc<Term>| matches!(&**dtype, Term::Value(AttrValue::DType(dtype)) if dtype.is_float());
+        let of_variable = |i: usize| self.equal.get(&dtype_of(i)).is_some_and(is_written);
+        let is_taken = |(own, def, at): &(usize, &'static OpDef, usize)| {
+            *own == variable && super::types::takes_floats_at(def, *at)
+        };
+        of_variable(variable) || self.takers.iter().any(is_taken)
+    }
+
+    /// True if a condition says that an attribute is not left out.
+    pub(super) fn is_written(&self, key: &Key) -> bool {
+        self.written.contains(key)
     }
 
     /// The rank of a variable, if it is known.
@@ -156,10 +176,20 @@ impl Known {
     pub(super) fn call(
         &mut self,
         maker: &Maker,
-        def: &OpDef,
+        def: &'static OpDef,
         (operands, attrs): (&[Rc<Term>], &[Rc<Term>]),
         matched: bool,
     ) {
+        for (i, operand) in operands.iter().enumerate().filter(|_| matched) {
+            let mut waiting = vec![operand];
+            while let Some(term) = waiting.pop() {
+                match &**term {
+                    Term::Variable(v) => self.takers.push((*v, def, i)),
+                    Term::Call(head, inside, _) if head.in_table().is_some_and(is_arithmetic) => waiting.extend(inside),
+                    _ => {}
+                }
+            }
+        }
         for (i, operand) in operands.iter().enumerate() {
             let Some(declared) = def.operands.get(i).or(def.operands.last()) else {
                 continue;
@@ -192,8 +222,9 @@ impl Known {
             }
             _ => false,
         };
-        // Both operands of arithmetic have one element type.
-        if let (true, [a, b]) = (matched && is_arithmetic(def), operands)
+        // Both operands of arithmetic have one element type, and so have values that are joined.
+        let are_alike = is_arithmetic(def) || def.shapes == ShapeRule::Concat;
+        if let (true, [a, b]) = (matched && are_alike, operands)
             && [a, b].into_iter().all(|operand| self.is_given_operand(operand))
         {
             for (a, b) in [(a, b), (b, a)] {
@@ -233,7 +264,7 @@ impl Known {
 
 impl Reader<'_> {
     /// Adds the types of the variables, the element types that are assumed, and the names that conditions say are left
-    /// out: an operator that is given such an attribute has to know that it is not there.
+    /// out, or are not: an operator that is given such an attribute has to know that it is not there.
     pub(super) fn assume(&mut self, assumed: &[(Typed, DType)]) {
         for (i, variable) in self.rule.variables.iter().enumerate() {
             let Some(ty) = &variable.ty else { continue };
@@ -250,7 +281,7 @@ impl Reader<'_> {
                 }
             }
         }
-        let equal = &mut self.maker.known.equal;
+        let Known { equal, written, .. } = &mut self.maker.known;
         for (typed, dtype) in assumed {
             let typed = match typed {
                 Typed::Variable(i) => dtype_of(*i),
@@ -268,6 +299,9 @@ impl Reader<'_> {
                 (BinaryOp::And, ..) => waiting.extend([*lhs, *rhs]),
                 (BinaryOp::Eq, ExprKind::Name(name), ExprKind::Name(none)) if &**none == "none" => {
                     equal.insert(Rc::new(Term::Bound(Key::Name(name.to_string()))), Rc::new(Term::Absent));
+                }
+                (BinaryOp::Ne, ExprKind::Name(name), ExprKind::Name(none)) if &**none == "none" => {
+                    written.insert(Key::Name(name.to_string()));
                 }
                 _ => {}
             }
