@@ -360,6 +360,14 @@ mod tests {
     use tautomer_lang::format_rules;
 
     #[test]
+    fn declarations_may_call_operators_that_are_loaded_for_them() {
+        let text = r#"operator twice(x) { "com.microsoft::Gelu"("com.microsoft::Gelu"(x)) }"#;
+        let file = parse_rules(Arc::new(Source::new("own.rules", text))).unwrap();
+        let set = load_checked_rules_in(file, &library_scope()).unwrap();
+        assert!(set.operators.declared("twice").is_some());
+    }
+
+    #[test]
     fn trees_of_shipped_files_are_the_same_from_bytes() {
         let sets = SETS.iter().flat_map(|(_, files)| files);
         for &(name, text) in FILES.iter().chain(sets).chain(OPERATORS.iter()) {

@@ -181,17 +181,17 @@ fn intern(decl: &OperatorDecl, checked: Checked, visible: &Scope) -> &'static Op
     let text = format_operator(&plain);
     let address = |def: &&'static OpDef| std::ptr::from_ref::<OpDef>(def).addr();
     let key = (text.clone(), checked.calls.iter().map(address).collect());
+    // Before the lock: operators that come with the tool may be loaded for it, which are interned themselves.
+    let mut scope = Scope::default();
+    if !checked.calls.is_empty() {
+        let is_called = |def: &'static OpDef| checked.calls.iter().any(|called| std::ptr::eq(*called, def));
+        let called = visible.iter().filter(|(_, def)| is_called(def));
+        called.for_each(|(name, def)| scope.insert(name, def));
+    }
     let mut guard = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
     let interned = guard.get_or_insert_with(HashMap::new);
     if let Some(def) = interned.get(&key) {
         return def;
-    }
-    let mut scope = Scope::default();
-    for (name, def) in visible
-        .iter()
-        .filter(|(_, def)| checked.calls.iter().any(|c| std::ptr::eq(*c, *def)))
-    {
-        scope.insert(name, def);
     }
     let text: &'static str = text.leak();
     let semantics = match &decl.body {
