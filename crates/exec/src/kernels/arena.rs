@@ -225,7 +225,7 @@ impl<'m> Memory<'m> {
         of_plain!(place.dtype, T => read::<T>(self, place))
     }
 
-    /// The elements at a place.
+    /// The elements at a place; those of type `words` may be seen as words.
     ///
     /// # Safety
     /// Nothing writes to the place while they are borrowed; if its type is `bool`, it holds valid values.
@@ -277,8 +277,7 @@ impl<'a> Loans<'a> {
         self.taken.set(0);
     }
 
-    /// The elements of operand `i`, which is at `place`.
-    /// Elements of type `words` are seen as words.
+    /// The elements of operand `i`, which is at `place`; those of type `words` are seen as words.
     pub(super) fn read<T: Element>(&self, i: usize, words: Option<DType>, place: &Place) -> Option<&'a [T]> {
         let mut results = self.results.iter().enumerate();
         if self.is_gone(i) || results.any(|(k, to)| self.clashes(k, *to, place)) {
@@ -357,9 +356,9 @@ impl<'a> Loans<'a> {
             unsafe { start.write_bytes(0, place.bytes) }
         }
         // SAFETY: the place is within a region of initialized bytes, aligned, and has room for its elements, of which
-        // `T` is the type or a word of their size, where all bit patterns are elements. No operand
-        // that has been or can be read overlaps it: `result` and `in_place` have checked all others, and what
-        // `in_place` replaces is marked as gone. No other result that is lent does, and this one is lent once.
+        // `T` is the type or a word of their size, where all bit patterns are elements. No operand that has been or can
+        // be read overlaps it: `result` and `in_place` have checked all others, and what `in_place` replaces is marked
+        // as gone. No other result that is lent does, and this one is lent once.
         let lent = unsafe { Lent::new(start.cast(), place.len(), place, k) };
         Some(Room::from(lent))
     }

@@ -31,20 +31,21 @@ pub struct Buffers {
 #[derive(Debug, Default)]
 struct Free {
     /// Vectors of elements of each size, each with the run that freed it.
-    lists: [Vec<(Memory, u64)>; SIZES.len()],
+    lists: [Vec<(Freed, u64)>; SIZES.len()],
     runs: u64,
 }
 
 /// The sizes of elements whose memory is kept.
 const SIZES: [usize; 4] = [1, 2, 4, 8];
 
+/// The list for elements of that size.
 fn list_of(size: usize) -> Option<usize> {
     SIZES.iter().position(|&own| own == size)
 }
 
-/// The memory of a vector, for elements of any type that have their size.
+/// The memory of a vector that was freed, for elements of any type that have their size.
 #[derive(Debug)]
-struct Memory {
+struct Freed {
     start: NonNull<u8>,
     /// The elements that are initialized.
     len: usize,
@@ -53,18 +54,18 @@ struct Memory {
 }
 
 // SAFETY: it owns its bytes.
-unsafe impl Send for Memory {}
+unsafe impl Send for Freed {}
 
-impl Memory {
+impl Freed {
     /// The list for elements of type `T`: those of a plain type, aligned to their size.
     fn list<T: Element>() -> Option<usize> {
         let is_plain = !std::mem::needs_drop::<T>() && align_of::<T>() == size_of::<T>();
         is_plain.then(|| list_of(size_of::<T>()))?
     }
 
-    fn of<T: Element>(vector: Vec<T>) -> Memory {
+    fn of<T: Element>(vector: Vec<T>) -> Freed {
         let mut vector = ManuallyDrop::new(vector);
-        Memory {
+        Freed {
             start: NonNull::from(vector.as_mut_slice()).cast(),
             len: vector.len(),
             capacity: vector.capacity(),
@@ -86,7 +87,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for Freed {
     fn drop(&mut self) {
         if let Ok(layout) = Layout::from_size_align(self.capacity * self.size, self.size) {
             // SAFETY: a vector has allocated it with this layout, and `give` keeps none without capacity.
@@ -97,7 +98,7 @@ impl Drop for Memory {
 
 impl Free {
     /// The smallest memory in a list that has room for `n` elements, unless most of it would be unused.
-    fn smallest(&mut self, list: usize, n: usize) -> Option<Memory> {
+    fn smallest(&mut self, list: usize, n: usize) -> Option<Freed> {
         let memories = &mut self.lists[list];
         // Of equal ones, the last, which is most likely still in a cache.
         let fitting = memories.iter().map(|(memory, _)| memory.capacity).enumerate().rev();
@@ -135,7 +136,7 @@ impl Buffers {
 
     /// The smallest buffer that has room for `n` elements, unless most of it would be unused.
     fn smallest<T: Element>(&self, n: usize) -> Option<Vec<T>> {
-        let list = Memory::list::<T>()?;
+        let list = Freed::list::<T>()?;
         let memory = self.free().smallest(list, n)?;
         // SAFETY: it is from the list for elements of type `T`.
         Some(unsafe { memory.vector() })
@@ -155,12 +156,12 @@ impl Buffers {
 
     /// Keeps memory.
     pub(super) fn give<T: Element>(&self, vector: Vec<T>) {
-        if let Some(list) = Memory::list::<T>().filter(|_| vector.capacity() > 0) {
-            self.keep(list, Memory::of(vector));
+        if let Some(list) = Freed::list::<T>().filter(|_| vector.capacity() > 0) {
+            self.keep(list, Freed::of(vector));
         }
     }
 
-    fn keep(&self, list: usize, memory: Memory) {
+    fn keep(&self, list: usize, memory: Freed) {
         let mut free = self.free();
         let run = free.runs;
         free.lists[list].push((memory, run));

@@ -17,33 +17,23 @@ use tautomer_tensor::{DType, Element, Nd, Tensor, with_array};
 /// Evaluates `$body` with `$ty` standing for the words of operand `$i`, if `$has` holds for its type, or for the Rust
 /// type of one of the types listed. The call shows them as such words, and the results become elements again.
 macro_rules! in_words {
-    ($call:expr, $i:expr, $has:expr, $ty:ident => $body:expr, $($dtype:ident $own:ty),*) => {{
+    ($call:expr, $i:expr, $has:expr, $ty:ident => $body:expr, $($dtype:ident $own:ty),*) => {
+        $crate::kernels::words::in_words!(@ $call, $i, $has, $ty => $body, [$($dtype $own),*], [1 u8, 2 u16, 4 u32, 8 u64])
+    };
+    (@ $call:expr, $i:expr, $has:expr, $ty:ident => $body:expr,
+        [$($dtype:ident $own:ty),*], [$($size:literal $word:ty),*]) => {{
         let dtype = or_decline!($call.dtype($i));
-        let done = $call.in_words(dtype, || match dtype {
-            $(tautomer_tensor::DType::$dtype => {
+        let done = $call.in_words(dtype, || match (dtype, dtype.size()) {
+            $((tautomer_tensor::DType::$dtype, _) => {
                 type $ty = $own;
                 $body
             })*
             _ if !$has(dtype) => Ok(None),
-            _ => match dtype.size() {
-                1 => {
-                    type $ty = u8;
-                    $body
-                }
-                2 => {
-                    type $ty = u16;
-                    $body
-                }
-                4 => {
-                    type $ty = u32;
-                    $body
-                }
-                8 => {
-                    type $ty = u64;
-                    $body
-                }
-                _ => Ok(None),
-            },
+            $((_, $size) => {
+                type $ty = $word;
+                $body
+            })*
+            _ => Ok(None),
         });
         $crate::kernels::words::back(dtype, done)
     }};
@@ -186,4 +176,49 @@ unsafe fn of_parts(dtype: DType, shape: &[usize], (start, n, capacity): (*mut u8
         // SAFETY: `T` has the size and the alignment of the words, and accepts all their bit patterns.
         Tensor::new::<T>(shape, unsafe { Vec::from_raw_parts(start.cast::<T>(), n, capacity) })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Case;
+    use tautomer_tensor::{DType, Element, Nd, Tensor, with_array};
+
+    fn turned<T: Element>(array: &Nd<T>) -> Tensor {
+        T::wrap(array.clone().reversed_axes())
+    }
+
+    /// Elements of any type, in row-major order and in the opposite one.
+    fn tensors() -> Vec<Tensor> {
+        let numbers: Vec<f64> = (0..12).map(|i| f64::from(i % 2)).collect();
+        let whole: Vec<i128> = (0..12).map(|i| i % 2).collect();
+        let of = |dtype: DType| match dtype {
+            DType::Bool => Tensor::new(&[3, 4], whole.iter().map(|n| *n == 1).collect::<Vec<bool>>()),
+            DType::Utf8 => Tensor::new(&[3, 4], whole.iter().map(i128::to_string).collect::<Vec<String>>()),
+            _ if dtype.holds_ints() => Tensor::from_ints(dtype, &[3, 4], &whole),
+            _ => Tensor::from_f64s(dtype, &[3, 4], &numbers),
+        };
+        let all: Vec<Tensor> = DType::ALL.into_iter().filter_map(of).collect();
+        assert!(all.len() > 20, "{} types", all.len());
+        let turned = all.iter().map(|tensor| with_array!(tensor, array => turned(array)));
+        turned.chain(all.iter().cloned()).collect()
+    }
+
+    #[test]
+    fn elements_of_any_type_are_moved() {
+        let indices = Tensor::vector(vec![1i64, 0]);
+        for x in &tensors() {
+            let x = std::slice::from_ref(x);
+            let with = |y: &Tensor| [x[0].clone(), y.clone()];
+            assert!(Case::new("transpose", x).ints("perm", &[1, 0]).ulp(0.0).check());
+            assert!(
+                Case::new("slice", x)
+                    .ints("starts", &[2])
+                    .ints("ends", &[0])
+                    .ints("steps", &[-1])
+                    .check()
+            );
+            assert!(Case::new("concat", &with(&x[0])).int("axis", 1).ulp(0.0).check());
+            assert!(Case::new("gather", &with(&indices)).int("axis", 1).ulp(0.0).check());
+        }
+    }
 }
