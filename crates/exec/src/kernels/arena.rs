@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 use super::operand::{Operand, Place, is_plain, of_plain};
 use super::pages;
 use super::room::{Lent, Room};
-use super::words::are_words;
+use super::words::{are_words, start};
 use tautomer_tensor::{DType, Element, Nd, Tensor, with_array};
 
 /// Every place starts at a multiple of this many bytes: a cache line, and the widest vector register.
@@ -172,7 +172,11 @@ impl<'m> Regions<'m> {
         if value.dtype() != to.dtype || value.shape() != &to.shape[..] {
             return None;
         }
-        with_array!(value, array => write(array, target.cast()));
+        match start(value) {
+            // SAFETY: as in `write`; the elements are next to each other, and as many as those of the place.
+            Some(from) => unsafe { from.copy_to_nonoverlapping(target, to.bytes) },
+            None => with_array!(value, array => write(array, target.cast())),
+        }
         Some(())
     }
 

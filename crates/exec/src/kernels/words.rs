@@ -124,7 +124,7 @@ pub(super) fn view<T: Element>(tensor: &Tensor) -> Option<View<'_, T>> {
 }
 
 /// Where the elements of a tensor are, if they are in row-major order.
-fn start(tensor: &Tensor) -> Option<NonNull<u8>> {
+pub(super) fn start(tensor: &Tensor) -> Option<NonNull<u8>> {
     let start = with_array!(tensor, array => array.as_slice().map(|elements| elements.as_ptr().cast::<u8>()));
     start.and_then(|start| NonNull::new(start.cast_mut()))
 }
