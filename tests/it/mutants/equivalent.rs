@@ -123,10 +123,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "a dimension 0 means 0 in the normal form",
     ),
     (
-        "max-pool-of-relu: attribute of the source lost: ceil_mode = false,  ->  @91",
-        "undecided: wrong for integers alone, of which a window that covers only padding has the least; no search reaches one",
-    ),
-    (
         "biased-conv-transpose-then-add: list the other way round: b.shape -> reverse(b.shape) @168",
         "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
@@ -197,10 +193,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     (
         "identity-element: second choice: when y.shape == x.shape { x } else { expand(x) {shape = y.shape} } -> expand(x) {shape = y.shape} @237",
         "`unsqueeze` without axes, the identity permutation and expansion to the same shape are identities",
-    ),
-    (
-        "pad-then-max-pool: condition weakened: < -> <= @620",
-        "undecided: wrong for integers alone, of which a window that covers only padding has the least; no search reaches one",
     ),
     (
         "biased-conv-transpose-then-scale: list the other way round: [g, 1, w.shape[1]] -> reverse([g, 1, w.shape[1]]) @182",
@@ -529,9 +521,5 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     (
         "masked-attention-of-scaled-scores: type of a variable dropped: : [b, g, d, t] ->  @57",
         "`attention` and the permutation of the keys ask for the same sizes",
-    ),
-    (
-        "gather-of-split-matmul: call lost: reshape(p) {shape = [c, n / f[k]]} -> p @238",
-        "undecided: wrong where one of several axes of the parts has the size of the summed axis; no search reaches that",
     ),
 ];

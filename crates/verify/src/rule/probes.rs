@@ -40,6 +40,12 @@ const PLAIN: usize = 2;
 /// The number of instances for which all choices of axes are tried.
 const CHOSEN: usize = 3;
 
+/// The number of instances, of different ranks, of which reshapes are split.
+const RANKED: usize = 6;
+
+/// The number of instances without a type for the target in which dimensions are made equal.
+const MERGED: usize = 12;
+
 /// The number of instances with other words and flags that are probed.
 const WORDED: usize = 4;
 
@@ -291,6 +297,21 @@ impl Search<'_> {
         new.take(CHOSEN).cloned().collect()
     }
 
+    /// For each list of ranks, but not too many, the instance with the fewest dimensions below 2, of which no two can be
+    /// told apart.
+    fn of_each_rank(&self) -> Vec<&Recipe> {
+        let mut out: Vec<(&Recipe, Vec<usize>, usize)> = Vec::new();
+        for recipe in self.agreeing() {
+            let (ranks, small) = (recipe.ranks(), recipe.integers().iter().filter(|(_, n)| *n < 2).count());
+            match out.iter().position(|(_, own, _)| *own == ranks) {
+                Some(k) if small < out[k].2 => out[k] = (recipe, ranks, small),
+                None if out.len() < RANKED => out.push((recipe, ranks, small)),
+                _ => {}
+            }
+        }
+        out.into_iter().map(|(recipe, ..)| recipe).collect()
+    }
+
     /// For each of these instances, two of the same ranks: one with the fewest dimensions of 1, along which nothing can
     /// be mistaken, and one with the fewest attributes that are 0, which have no effect.
     fn roomiest(&self, bases: &[usize]) -> Vec<usize> {
@@ -343,6 +364,9 @@ impl Search<'_> {
         let few = || bases.iter().take(CHOSEN);
         let others = self.of_alternatives();
         let ranked = bases.iter().take(1).chain(&others);
+        // A window that covers only padding has a value for integers alone: the least one.
+        let whole = bases.iter().take(CHOSEN).filter_map(probe::with_integer_types);
+        let padding = whole.map(|r| probe::with_windows_of_padding(&r)).collect();
         let named = named_types(self.rule);
         let converted = bases.iter().take(usize::from(has_open_type(self.rule)));
         // Over the real numbers, a detour through another floating-point type changes nothing.
@@ -354,6 +378,10 @@ impl Search<'_> {
         let agree = &|recipe: &Recipe| recipe.sides(self.trial).is_some_and(|sides| sides.types_agree());
         let reshaped = bases.iter().take(PLAIN);
         let reshaped = reshaped.map(|r| probe::with_reshapes(r, agree, moved)).collect();
+        let ranks = self.of_each_rank();
+        let split: Vec<Recipe> = ranks.into_iter().flat_map(probe::with_split_extents).collect();
+        let merged = self.refused.iter().take(MERGED).chain(&split);
+        let merged = merged.map(|r| probe::with_merged_extents(r, agree)).collect();
         let everything = few().map(|r| probe::with_everything(r, tells, all_at_once)).collect();
         vec![
             kind(1, converted.collect()),
@@ -380,6 +408,7 @@ impl Search<'_> {
             kind(8, each(&mut probe::with_empty_lists)),
             kind(2, each(&mut |r| probe::with_sizes(r, numbers))),
             kind(2, each(&mut |r| probe::with_windows(r, own))),
+            kind(4, padding),
             kind(4, each(&mut |r| probe::with_integers(r, fits, own))),
             kind(3, each(&mut |r| probe::with_small_extents(r, own))),
             kind(4, each(&mut |r| probe::with_all_orders(r, numbers, all_at_once))),
@@ -388,6 +417,8 @@ impl Search<'_> {
             kind(2, everything),
             kind(4, each(&mut probe::with_lists)),
             kind(2, reshaped),
+            kind(4, vec![split]),
+            kind(4, merged),
         ]
     }
 

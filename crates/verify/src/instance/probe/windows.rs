@@ -9,19 +9,117 @@ const WINDOWS: usize = 600;
 
 /// Random windows, the same along every spatial axis: kernels, strides, dilations, pads on either side, `ceil_mode`.
 pub(crate) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
-    let has_windows = |step: &Step| matches!(step, Step::Call { def, .. } if def.attr_index("strides").is_some());
-    if !recipe.steps.iter().any(has_windows) {
+    if !has_windows(recipe) {
         return Vec::new();
     }
     let small = |random: &mut Random| 1 + random.below(3) as i64;
-    let axes = recipe.ranks().into_iter().max().unwrap_or(3).saturating_sub(2).max(1);
     let one = |random: &mut Random| {
-        let mut next = recipe.clone();
         let (kernel, stride, dilation) = (small(random), small(random), small(random));
         let pads = [0; 2].map(|_| random.pick(&[0, 0, 1, 2, -1]).unwrap_or(0));
-        let (ceil, counted, extent) = (random.chance(1, 2), random.chance(1, 2), 1 + random.below(7) as i64);
-        // The pattern may fix the kernel of a convolution.
-        let resized = random.chance(2, 3);
+        let window = Window {
+            kernel,
+            stride,
+            dilation,
+            pads,
+            ceil: random.chance(1, 2),
+            extent: 1 + random.below(7) as i64,
+        };
+        let choices = Choices {
+            counted: random.chance(1, 2).then(|| random.chance(1, 2)),
+            padded: random.chance(2, 3),
+            resized: random.chance(2, 3),
+        };
+        window.of_recipe(recipe, choices)
+    };
+    (0..WINDOWS).map(|_| one(random)).collect()
+}
+
+/// Small windows of which one covers only padding, the same along every spatial axis.
+pub(crate) fn with_windows_of_padding(recipe: &Recipe) -> Vec<Recipe> {
+    if !has_windows(recipe) {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    for extent in 0..3 {
+        for (before, after) in [(1, 1), (0, 1), (1, 0), (2, 1), (1, 2), (2, 2), (0, 2), (2, 0)] {
+            for (kernel, dilation) in [(2, 1), (1, 1), (3, 1), (2, 2)] {
+                for (stride, ceil) in [(1, false), (2, true), (2, false), (3, true)] {
+                    let window = Window {
+                        kernel,
+                        stride,
+                        dilation,
+                        pads: [before, after],
+                        ceil,
+                        extent,
+                    };
+                    if window.covers_padding_alone() {
+                        let choices = Choices {
+                            counted: None,
+                            padded: true,
+                            resized: true,
+                        };
+                        out.push(window.of_recipe(recipe, choices));
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
+fn has_windows(recipe: &Recipe) -> bool {
+    let mut steps = recipe.steps.iter();
+    steps.any(|step| matches!(step, Step::Call { def, .. } if def.attr_index("strides").is_some()))
+}
+
+/// The step that a step gets its first operand from, directly or through others.
+fn first_leaf(recipe: &Recipe, step: usize) -> usize {
+    let mut at = step;
+    while let Some(&first) = recipe.steps[at].operands().first() {
+        at = first;
+    }
+    at
+}
+
+/// A window along every spatial axis of a size.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    kernel: i64,
+    stride: i64,
+    dilation: i64,
+    pads: [i64; 2],
+    ceil: bool,
+    /// The size of the spatial axes.
+    extent: i64,
+}
+
+/// Which parts of a recipe a window changes.
+#[derive(Debug, Clone, Copy)]
+struct Choices {
+    /// The flag that tells whether padding counts, if it is set.
+    counted: Option<bool>,
+    /// Whether the pads of windows are set.
+    padded: bool,
+    /// Whether the kernels of convolutions are: the pattern may fix them.
+    resized: bool,
+}
+
+impl Window {
+    /// True if a window at one of the first positions has no element in it.
+    fn covers_padding_alone(&self) -> bool {
+        let [before, after] = self.pads;
+        let room = self.extent + before + after - self.dilation * (self.kernel - 1) - 1;
+        let last = if self.ceil { room + self.stride - 1 } else { room };
+        room >= 0
+            && (0..=last / self.stride).any(|at| {
+                let mut taps = (0..self.kernel).map(|k| at * self.stride + k * self.dilation - before);
+                taps.all(|at| !(0..self.extent).contains(&at))
+            })
+    }
+
+    fn of_recipe(&self, recipe: &Recipe, choices: Choices) -> Recipe {
+        let axes = recipe.ranks().into_iter().max().unwrap_or(3).saturating_sub(2).max(1);
+        let mut next = recipe.clone();
         for i in 0..next.steps.len() {
             let Step::Call { def, attrs, operands } = &mut next.steps[i] else {
                 continue;
@@ -39,20 +137,20 @@ pub(crate) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> 
                 };
                 let spatial = |n: usize, x: i64| Some(AttrValue::ints(&vec![x; n]));
                 *value = match (declared.name, n) {
-                    ("kernel_shape", Some(n)) if windows && !has_kernel => spatial(n, kernel),
-                    ("strides", _) if windows => spatial(n.unwrap_or(axes), stride),
-                    ("dilations", _) if windows => spatial(n.unwrap_or(axes), dilation),
-                    ("ceil_mode", _) => Some(AttrValue::Bool(ceil)),
-                    ("count_include_pad", _) if random.chance(1, 2) => Some(AttrValue::Bool(counted)),
-                    ("pads", _) if windows && random.chance(2, 3) => {
+                    ("kernel_shape", Some(n)) if windows && !has_kernel => spatial(n, self.kernel),
+                    ("strides", _) if windows => spatial(n.unwrap_or(axes), self.stride),
+                    ("dilations", _) if windows => spatial(n.unwrap_or(axes), self.dilation),
+                    ("ceil_mode", _) => Some(AttrValue::Bool(self.ceil)),
+                    ("count_include_pad", _) if choices.counted.is_some() => choices.counted.map(AttrValue::Bool),
+                    ("pads", _) if windows && choices.padded => {
                         let half = n.unwrap_or(2 * axes) / 2;
-                        let pads = pads.map(|p| p.max(0));
+                        let pads = self.pads.map(|p| p.max(0));
                         Some(AttrValue::ints(&[vec![pads[0]; half], vec![pads[1]; half]].concat()))
                     }
                     ("pads", Some(n)) if padding && n >= 6 => {
                         let half = n / 2;
                         let side = |p: i64| (0..half).map(|k| if k < 2 { 0 } else { p }).collect::<Vec<_>>();
-                        Some(AttrValue::ints(&[side(pads[0]), side(pads[1])].concat()))
+                        Some(AttrValue::ints(&[side(self.pads[0]), side(self.pads[1])].concat()))
                     }
                     _ => continue,
                 };
@@ -60,11 +158,12 @@ pub(crate) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> 
             if !windows {
                 continue;
             }
-            for (place, size) in [(0, extent), (1, kernel)] {
-                if place == 1 && !(has_kernel && resized) {
+            for (place, size) in [(0, self.extent), (1, self.kernel)] {
+                if place == 1 && !(has_kernel && choices.resized) {
                     continue;
                 }
-                if let Some(shape) = operands.get(place).and_then(|&u| next.shape_mut(u))
+                let leaf = operands.get(place).map(|&u| first_leaf(&next, u));
+                if let Some(shape) = leaf.and_then(|u| next.shape_mut(u))
                     && shape.len() >= 3
                 {
                     shape[2..].fill(size);
@@ -72,6 +171,27 @@ pub(crate) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> 
             }
         }
         next
-    };
-    (0..WINDOWS).map(|_| one(random)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_of_padding_have_no_element() {
+        let window = |extent, kernel, stride, pads, ceil| Window {
+            kernel,
+            stride,
+            dilation: 1,
+            pads,
+            ceil,
+            extent,
+        };
+        assert!(window(0, 2, 1, [1, 1], false).covers_padding_alone());
+        assert!(window(2, 1, 1, [1, 0], false).covers_padding_alone());
+        assert!(window(1, 2, 2, [0, 2], true).covers_padding_alone());
+        assert!(!window(2, 2, 1, [1, 1], false).covers_padding_alone());
+        assert!(!window(0, 2, 1, [1, 0], false).covers_padding_alone());
+    }
 }
