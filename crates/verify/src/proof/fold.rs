@@ -66,7 +66,7 @@ pub(super) fn fold(case: &Case, kind: Kind, symbol: &Arc<str>, count: &Dim, case
 }
 
 /// The value of a fold without elements.
-fn nothing(kind: Kind) -> Expr {
+pub(super) fn nothing(kind: Kind) -> Expr {
     match kind {
         Kind::Max => Expr::float(f64::NEG_INFINITY),
         Kind::Min => Expr::float(f64::INFINITY),
@@ -161,7 +161,7 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
     }
     let is_lattice =
         |e: &Expr| matches!(e.as_factor(), Some(Factor::Apply(f, _)) if matches!(f.name(), known::MAX | known::MIN));
-    let mut parts = parts;
+    let mut parts = opened(case, kind, parts);
     // Where no guards are left, the range is known not to be empty, or it can be asked.
     if !parts.guards.is_empty() && is_lattice(&parts.body) {
         let Some(next) = narrowed(case, parts)? else {
@@ -179,21 +179,30 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
     } else {
         (known::MIN, known::MAX, Kind::Max)
     };
-    // Over an empty range the result would be a bound.
+    // Over an empty range the result would be a bound, or the image of an infinity.
     let mut bounded = false;
     if let Some(Factor::Apply(f, args)) = parts.body.as_factor()
         && matches!(f.name(), known::MAX | known::MIN)
     {
         bounded = args.iter().filter(|a| !free(a)).count() == 1;
-        if parts.guards.is_empty() {
-            for (_, n) in &parts.ranges {
-                bounded &= is_size(n) && case.is_at_least_zero(&(n.clone() - Dim::Const(1)))?;
-            }
-        } else {
-            match has_values(case, &parts)? {
-                Some(false) => return Ok(nothing(kind)),
-                known => bounded &= known == Some(true),
-            }
+        match is_occupied(case, &parts)? {
+            Some(false) => return Ok(nothing(kind)),
+            known => bounded &= known == Some(true),
+        }
+    }
+    let has_limits = match parts.body.terms() {
+        [(product, _)] => match product.as_slice() {
+            [(Factor::Apply(f, _), 1)] => laws::LIMITED.contains(&f.name()),
+            [(factor, exponent)] => is_falling(factor, *exponent),
+            _ => false,
+        },
+        _ => false,
+    };
+    if has_limits {
+        match is_occupied(case, &parts)? {
+            Some(true) => {}
+            Some(false) => return Ok(nothing(kind)),
+            None => return plain(case, kind, parts),
         }
     }
     match (parts.body.as_factor(), parts.body.terms()) {
@@ -209,6 +218,10 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
             if args.len() == 1 && (laws::GROWING.contains(&f.name()) || f.is_rounding()) =>
         {
             return Ok(laws::apply(f.clone(), vec![again(kind, args[0].clone())?]));
+        }
+        // The inverse of a positive number decreases.
+        (_, [(product, c)]) if c.is_one() && matches!(product.as_slice(), [(factor, n)] if is_falling(factor, *n)) => {
+            return Ok(again(turned, parts.body.inverse())?.inverse());
         }
         (Some(Factor::Apply(f, args)), _) if bounded => {
             let args = args
@@ -252,6 +265,30 @@ fn multiples(args: &[Expr]) -> Option<Vec<Expr>> {
     times.collect()
 }
 
+/// True for the inverse of a number that is known to be positive.
+fn is_falling(factor: &Factor, exponent: i32) -> bool {
+    match factor {
+        Factor::Inverse(sum) => exponent == 1 && laws::is_sum_of_positive(sum),
+        factor => exponent == -1 && laws::is_positive(factor),
+    }
+}
+
+/// Whether a fold has elements; `None` if that is not known.
+fn is_occupied(case: &Case, parts: &Parts) -> Res<Option<bool>> {
+    if !parts.guards.is_empty() {
+        return has_values(case, parts);
+    }
+    for (_, n) in &parts.ranges {
+        if !is_size(n) {
+            return Ok(None);
+        }
+        if !case.is_at_least_zero(&(n.clone() - Dim::Const(1)))? {
+            return Ok(Some(false));
+        }
+    }
+    Ok(Some(true))
+}
+
 /// Whether there are values of the bound symbols at which no guard is negative: each symbol is bounded by itself, and
 /// each of its lower bounds is at most each of its upper bounds. `None` if that is not known.
 fn has_values(case: &Case, parts: &Parts) -> Res<Option<bool>> {
@@ -287,16 +324,22 @@ fn has_values(case: &Case, parts: &Parts) -> Res<Option<bool>> {
     Ok(Some(true))
 }
 
-fn plain(case: &Case, kind: Kind, mut parts: Parts) -> Res<Expr> {
+/// A fold of folds of the same kind as one over the ranges of all.
+fn opened(case: &Case, kind: Kind, mut parts: Parts) -> Parts {
     while let Some(Factor::Fold(inner)) = parts.body.as_factor() {
         if inner.kind != kind {
             break;
         }
-        let opened = renamed(case, inner);
-        parts.ranges.extend(opened.ranges);
-        parts.guards.extend(opened.guards);
-        parts.body = opened.body;
+        let inner = renamed(case, inner);
+        parts.ranges.extend(inner.ranges);
+        parts.guards.extend(inner.guards);
+        parts.body = inner.body;
     }
+    parts
+}
+
+fn plain(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
+    let mut parts = opened(case, kind, parts);
     loop {
         let Some(next) = narrowed(case, parts)? else {
             return Ok(nothing(kind));

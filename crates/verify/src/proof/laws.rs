@@ -27,6 +27,9 @@ pub(super) const GROWING: [&str; 13] = [
     known::ASIN,
 ];
 
+/// Those of them that have a finite value, or a finite limit, at an infinity.
+pub(super) const LIMITED: [&str; 5] = [known::EXP, known::TANH, known::ERF, known::SIGN, known::ATAN];
+
 /// A function of numbers, in the normal form according to its laws.
 pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
     let fun = fun.into();
@@ -361,6 +364,13 @@ fn logarithm(x: &Expr) -> Expr {
         }
     }
     whole(x)
+}
+
+/// True if every term is positive.
+pub(super) fn is_sum_of_positive(x: &Expr) -> bool {
+    x.terms()
+        .iter()
+        .all(|(product, c)| c.is_positive() && product.iter().all(|(factor, _)| is_positive(factor)))
 }
 
 /// True for factors that are positive wherever they are defined.

@@ -150,7 +150,7 @@ fn grown(x: &Expr, symbol: &str) -> Option<(Expr, bool)> {
     let (inner, grows) = match factor {
         Factor::Apply(f, of) if INCREASING.contains(&f.name()) => grown(&of[0], symbol)?,
         // The inverse of a positive number decreases.
-        Factor::Inverse(sum) if is_sum_of_positive(sum) => {
+        Factor::Inverse(sum) if laws::is_sum_of_positive(sum) => {
             let (inner, grows) = grown(sum, symbol)?;
             (inner, !grows)
         }
@@ -176,12 +176,6 @@ fn softplus(terms: &[Expr]) -> Option<Expr> {
         let one_more = Expr::int(1).add(&laws::apply(known::EXP, vec![of.clone()]));
         (laws::apply(known::LOG, vec![one_more]) == sum).then(|| of.clone())
     })
-}
-
-fn is_sum_of_positive(x: &Expr) -> bool {
-    x.terms()
-        .iter()
-        .all(|(product, c)| c.is_positive() && product.iter().all(|(factor, _)| laws::is_positive(factor)))
 }
 
 /// The elements along an axis in order are the same if they were in another order before.

@@ -3,11 +3,11 @@
 use super::case::{Res, Stop};
 use super::expr::{Expr, Fun, Kind};
 use super::facts::Made;
-use super::fold::Cases;
+use super::fold::{Cases, nothing};
 use super::laws;
 use super::meaning::{At, Call, Meaning, open, place, single};
 use tautomer_op::{Each, Fold, Formula, Reduction, Total, known};
-use tautomer_tensor::Dim;
+use tautomer_tensor::{DType, Dim};
 
 /// The attributes of a window, with one entry for each spatial axis.
 pub(super) struct Windows {
@@ -181,7 +181,7 @@ impl Meaning<'_> {
         };
         let value = over(&element, false)?;
         if kind == Kind::Max {
-            return Ok(Some(single(value)));
+            return Ok(Some(single(bound_of_type(kind, value, dtype))));
         }
         let include = call.flag("count_include_pad");
         if include && windows.same.is_some() {
@@ -255,6 +255,7 @@ impl Meaning<'_> {
             let cases = self.element(x, &At::Index(place.collect()))?;
             self.combined(&[cases], &|args| Ok(before(&args[0])))
         })?;
+        let value = bound_of_type(kind, value, self.dtype(call.vertex));
         let size: Dim = extents.into_iter().product();
         Ok(Some(single(match total {
             Total::Itself => value,
@@ -318,5 +319,17 @@ impl Meaning<'_> {
             Ok(cases.into_iter().map(guarded).collect())
         })?;
         Ok(Some(single(value)))
+    }
+}
+
+/// The value of a fold, which of no integers is a number of their type, and no infinity.
+fn bound_of_type(kind: Kind, value: Expr, dtype: DType) -> Expr {
+    if dtype.is_float() || value != nothing(kind) {
+        return value;
+    }
+    match kind {
+        Kind::Max => Expr::apply(Fun::In("least", dtype), Vec::new()),
+        Kind::Min => Expr::apply(Fun::In("greatest", dtype), Vec::new()),
+        Kind::Sum | Kind::Product => value,
     }
 }

@@ -123,6 +123,27 @@ fn places_and_orders_are_those_below_increasing_functions() {
 }
 
 #[test]
+fn increasing_functions_move_out_of_maxima_of_something() {
+    have_a_proof(&[
+        "r(x) { max_pool(relu(x)) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]} => relu(max_pool(x) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]}) numerics real }",
+        "r(x: f32[1, 2, n, m]) { max_pool(relu(x)) {kernel_shape = k, pads = p, strides = s, dilations = [1, 1], ceil_mode = true} => relu(max_pool(x) {kernel_shape = k, pads = p, strides = s, dilations = [1, 1], ceil_mode = true}) where all(p[i] + p[i + 2] < k[i] for i in range(2)) numerics real }",
+        "r(x) { max_pool(sigmoid(x)) {kernel_shape = k, strides = s} => sigmoid(max_pool(x) {kernel_shape = k, strides = s}) numerics real }",
+        "r(x: f32[n, m]) { reduce_min(sigmoid(x)) {axes = [1]} => sigmoid(reduce_min(x) {axes = [1]}) where m > 0 numerics real }",
+    ]);
+    have_no_proof(&[
+        "r(x: f32[1, 2, n, m]) { relu(max_pool(x) {kernel_shape = [2, 2], pads = [1, 1, 1, 1]}) => max_pool(relu(x)) {kernel_shape = [2, 2], pads = [1, 1, 1, 1]} numerics real }",
+        "r(x: i32[1, 2, n, m]) { max_pool(relu(x)) {kernel_shape = [2, 2], pads = [1, 1, 1, 1]} => relu(max_pool(x) {kernel_shape = [2, 2], pads = [1, 1, 1, 1]}) numerics real }",
+        "r(x: f32[n, m]) { sigmoid(reduce_max(x) {axes = [1]}) => reduce_max(sigmoid(x)) {axes = [1]} numerics real }",
+        "r(x: f32[n, m]) { exp(reduce_max(x) {axes = [1]}) => reduce_max(exp(x)) {axes = [1]} numerics real }",
+        "r(x: f32[n, m]) { reduce_max(1.0 / (1.0 + exp(x))) {axes = [1]} => 1.0 / (1.0 + exp(reduce_max(x) {axes = [1]})) where m > 0 numerics real }",
+        "r(x: i32[n, m]) { reduce_max(relu(x)) {axes = [1]} => relu(reduce_max(x) {axes = [1]}) numerics real }",
+        "r(x: i8[n, m]) { reduce_min(min(x, 0i8)) {axes = [1]} => min(reduce_min(x) {axes = [1]}, 0i8) numerics real }",
+        // The divisor may be negative.
+        "r(x: f32[n, m]) { reduce_max(1.0 / (1.0 + x)) {axes = [1]} => 1.0 / (1.0 + reduce_min(x) {axes = [1]}) where m > 0 numerics real }",
+    ]);
+}
+
+#[test]
 fn operands_that_are_zeros_may_be_left_out() {
     have_a_proof(&[
         "r(x: f32[2, 5, 3], w: f32[1, 12, 3], q: f32[1, 12, 4], b: f32[1, 24]) { gru(x, w, q, b, none, constant_of_shape() {shape = [1, 5, 4]}) {hidden_size = 4}.0 => gru(x, w, q, b) {hidden_size = 4}.0 numerics real }",
