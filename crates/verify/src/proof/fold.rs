@@ -190,15 +190,7 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
             known => bounded &= known == Some(true),
         }
     }
-    let has_limits = match parts.body.terms() {
-        [(product, _)] => match product.as_slice() {
-            [(Factor::Apply(f, _), 1)] => laws::LIMITED.contains(&f.name()),
-            [(factor, exponent)] => is_falling(factor, *exponent),
-            _ => false,
-        },
-        _ => false,
-    };
-    if has_limits {
+    if has_limits(&parts.body) {
         match is_occupied(case, &parts)? {
             Some(true) => {}
             Some(false) => return Ok(nothing(kind)),
@@ -263,6 +255,16 @@ fn multiples(args: &[Expr]) -> Option<Vec<Expr>> {
         (order(&times, &Expr::zero()) == Some(Ordering::Greater)).then_some(times)
     });
     times.collect()
+}
+
+/// True for a multiple of a function that has a finite limit at an infinity.
+fn has_limits(body: &Expr) -> bool {
+    let [(product, _)] = body.terms() else { return false };
+    match product.as_slice() {
+        [(Factor::Apply(f, _), 1)] => laws::LIMITED.contains(&f.name()),
+        [(factor, exponent)] => is_falling(factor, *exponent),
+        _ => false,
+    }
 }
 
 /// True for the inverse of a number that is known to be positive.
