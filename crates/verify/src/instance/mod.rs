@@ -15,3 +15,18 @@ mod sketch;
 mod solve;
 
 pub(crate) use self::legalize::legalized;
+
+use self::recipe::Recipe;
+
+/// The first of each list, the second of each, and so on.
+pub(crate) fn interleaved(lists: Vec<Vec<Recipe>>) -> Vec<Recipe> {
+    let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();
+    let mut out = Vec::new();
+    loop {
+        let before = out.len();
+        out.extend(lists.iter_mut().filter_map(Iterator::next));
+        if out.len() == before {
+            return out;
+        }
+    }
+}

@@ -300,6 +300,15 @@ impl Recipe {
             _ => None,
         }
     }
+
+    /// The step that a step gets its first operand from, through all steps between; itself if it has no operands.
+    pub(crate) fn first_leaf(&self, step: usize) -> usize {
+        let mut at = step;
+        while let Some(&first) = self.steps[at].operands().first() {
+            at = first;
+        }
+        at
+    }
 }
 
 impl Step {

@@ -4,12 +4,12 @@
 
 use rustc_hash::FxHashSet;
 
-use super::search::{Search, interleaved};
+use super::search::Search;
 use crate::compare::finding::WrongInstance;
 use crate::instance::mutate::{Place, with_each_operator, with_operators, with_optional_numbers, with_other_types};
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
-use crate::instance::{coincide, legalized, probe};
+use crate::instance::{coincide, interleaved, legalized, probe};
 use crate::verdict::options::Options;
 use tautomer_diag::Span;
 use tautomer_graph::VertexId;
@@ -409,7 +409,7 @@ impl Search<'_> {
             kind(2, each(&mut |r| probe::with_sizes(r, numbers))),
             kind(2, each(&mut |r| probe::with_windows(r, own))),
             kind(4, padding),
-            kind(4, each(&mut |r| probe::with_integers(r, fits, own))),
+            kind(1, each(&mut |r| probe::with_integers(r, fits, own))),
             kind(3, each(&mut |r| probe::with_small_extents(r, own))),
             kind(4, each(&mut |r| probe::with_all_orders(r, numbers, all_at_once))),
             // Once more, with other random choices.

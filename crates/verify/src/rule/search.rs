@@ -13,7 +13,7 @@ use crate::compare::sweep::{Decided, SweepSize, sweep};
 use crate::instance::mutate::{RuleNumbers, mutated, variants};
 use crate::instance::random::Random;
 use crate::instance::recipe::Recipe;
-use crate::instance::{coincide, legalized};
+use crate::instance::{coincide, interleaved, legalized};
 use crate::verdict::evidence::EvidenceCounts;
 use crate::verdict::options::Options;
 use crate::verdict::report::Report;
@@ -341,18 +341,5 @@ impl<'a> Search<'a> {
         };
         self.report.class = (self.report.instances > 0).then_some(Decided { class, sweeps });
         None
-    }
-}
-
-/// The first of each list, the second of each, and so on.
-pub(super) fn interleaved(lists: Vec<Vec<Recipe>>) -> Vec<Recipe> {
-    let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();
-    let mut out = Vec::new();
-    loop {
-        let before = out.len();
-        out.extend(lists.iter_mut().filter_map(Iterator::next));
-        if out.len() == before {
-            return out;
-        }
     }
 }

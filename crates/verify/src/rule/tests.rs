@@ -266,6 +266,15 @@ const WRONG: &[(&str, &[Fault], &str)] = &[
         &[Fault::Values],
         "rule r(x) { reduce_max(-x) {..a} => -reduce_max(x) {..a} numerics real }",
     ),
+    (
+        "positions that count from the end of a part",
+        &[Fault::Types, Fault::Values],
+        "rule r(x: f32[n]) {
+           slice(slice(x) {starts = [a], ends = [b], axes = [0], steps = [1]}) {starts = [c], ends = [d], axes = [0], steps = [1]}
+           => slice(x) {starts = [a + c], ends = [a + d], axes = [0], steps = [1]}
+           where a >= 0, b >= a, b <= x.shape[0], d >= c, d <= b - a numerics bitwise
+         }",
+    ),
 ];
 
 #[test]

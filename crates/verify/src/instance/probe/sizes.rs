@@ -1,6 +1,7 @@
 //! Dimensions and integers: small ones in every combination, and ones beyond those in the rule.
 
 use super::squared;
+use crate::instance::interleaved;
 use crate::instance::mutate::{Place, RuleNumbers};
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
@@ -21,8 +22,12 @@ const COMBINATIONS: usize = 256;
 /// The number of choices of integers tried.
 const CHOICES: usize = 500;
 
+/// From so many free integers on, those that do not fit are drawn again, at most so often.
+const MANY: usize = 4;
+const AGAIN: usize = 6;
+
 /// Integers for attributes.
-const INTEGERS: [i64; 7] = [2, -1, 0, 3, 1, 4, -2];
+const INTEGERS: [i64; 8] = [2, -1, 0, 3, 1, 4, -2, 6];
 
 /// Dimensions that leave room for them.
 const ROOM: [i64; 5] = [4, 8, 3, 5, 6];
@@ -89,7 +94,38 @@ pub(crate) fn with_integers(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool, ran
         }
         next
     };
-    (0..CHOICES).map(|_| one(random)).collect()
+    let movable: Vec<Place> = places
+        .iter()
+        .zip(&free)
+        .filter(|(_, free)| **free)
+        .map(|((place, _), _)| *place)
+        .collect();
+    let again = if movable.len() < MANY { 0 } else { AGAIN };
+    let choices = if movable.len() < MANY { CHOICES } else { 4 * CHOICES };
+    let mut out: Vec<Recipe> = Vec::with_capacity(choices);
+    for _ in 0..choices {
+        let mut next = one(random);
+        // Of many integers, few choices satisfy all conditions: one at a time is drawn again until they do.
+        for _ in 0..again {
+            if fits(&next) {
+                break;
+            }
+            if let (Some(place), Some(n)) = (random.pick(&movable), random.pick(&INTEGERS)) {
+                next.set(place, n);
+            }
+        }
+        out.push(next);
+    }
+    // Positions below 0 count from the end, and few choices with several of them satisfy conditions: half come first.
+    let negative = |recipe: &Recipe| {
+        let all = recipe.integers();
+        all.iter()
+            .filter(|(place, n)| movable.contains(place) && *n < 0)
+            .count()
+            > 1
+    };
+    let (several, others): (Vec<Recipe>, Vec<Recipe>) = out.into_iter().partition(negative);
+    interleaved(vec![several, others])
 }
 
 /// Each integer attribute that is not an axis at 2 and at 3, with one dimension of one operand a multiple of its

@@ -72,15 +72,6 @@ fn has_windows(recipe: &Recipe) -> bool {
     steps.any(|step| matches!(step, Step::Call { def, .. } if def.attr_index("strides").is_some()))
 }
 
-/// The step that a step gets its first operand from, directly or through others.
-fn first_leaf(recipe: &Recipe, step: usize) -> usize {
-    let mut at = step;
-    while let Some(&first) = recipe.steps[at].operands().first() {
-        at = first;
-    }
-    at
-}
-
 /// A window along every spatial axis of a size.
 #[derive(Debug, Clone, Copy)]
 struct Window {
@@ -162,7 +153,7 @@ impl Window {
                 if place == 1 && !(has_kernel && choices.resized) {
                     continue;
                 }
-                let leaf = operands.get(place).map(|&u| first_leaf(&next, u));
+                let leaf = operands.get(place).map(|&u| next.first_leaf(u));
                 if let Some(shape) = leaf.and_then(|u| next.shape_mut(u))
                     && shape.len() >= 3
                 {
