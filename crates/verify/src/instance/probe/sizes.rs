@@ -22,7 +22,7 @@ const COMBINATIONS: usize = 256;
 /// The number of choices of integers tried.
 const CHOICES: usize = 500;
 
-/// From so many free integers on, those that do not fit are drawn again, at most so often.
+/// From so many free integers on, four times as many choices are drawn, and those that do not fit again, at most so often.
 const MANY: usize = 4;
 const AGAIN: usize = 6;
 
@@ -100,8 +100,11 @@ pub(crate) fn with_integers(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool, ran
         .filter(|(_, free)| **free)
         .map(|((place, _), _)| *place)
         .collect();
-    let again = if movable.len() < MANY { 0 } else { AGAIN };
-    let choices = if movable.len() < MANY { CHOICES } else { 4 * CHOICES };
+    let (choices, again) = if movable.len() < MANY {
+        (CHOICES, 0)
+    } else {
+        (4 * CHOICES, AGAIN)
+    };
     let mut out: Vec<Recipe> = Vec::with_capacity(choices);
     for _ in 0..choices {
         let mut next = one(random);
@@ -116,7 +119,8 @@ pub(crate) fn with_integers(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool, ran
         }
         out.push(next);
     }
-    // Positions below 0 count from the end, and few choices with several of them satisfy conditions: half come first.
+    // Positions below 0 count from the end, and few choices with several of them satisfy conditions: every second
+    // one has several, as long as there are any.
     let negative = |recipe: &Recipe| {
         let all = recipe.integers();
         all.iter()
