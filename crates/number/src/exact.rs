@@ -43,6 +43,9 @@ const BASE: (i64, i64) = (2721, 1001);
 const CLOSE: f64 = 4096.0;
 
 impl Exact {
+    /// What is not a number, as the result of `0 / 0`.
+    pub(crate) const UNDEFINED: Exact = Exact(Undefined);
+
     /// The fraction `numerator / denominator`; undefined if the denominator is 0.
     pub fn fraction(numerator: i64, denominator: i64) -> Exact {
         if denominator == 0 {

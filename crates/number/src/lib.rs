@@ -2,7 +2,7 @@
 //!
 //! Reference semantics are written once over [`Number`]. `f32` and `f64` run programs; the others compare them:
 //! [`Field`] decides whether two expressions are the same polynomial, [`Lawful`] also has laws of functions, [`Exact`]
-//! has an order, and [`Bounded`] tracks rounding errors.
+//! has an order, and [`Bounded`] tracks rounding errors. The last three are compiled as one, [`Chosen`].
 //!
 //! ```
 //! use tautomer_number::{Exact, Number};
@@ -11,6 +11,7 @@
 //! ```
 
 mod bounded;
+mod chosen;
 mod exact;
 mod field;
 mod gcd;
@@ -19,6 +20,7 @@ mod laws;
 mod number;
 
 pub use bounded::Bounded;
+pub use chosen::{Choice, Choosable, Chosen, choosing};
 pub use exact::Exact;
 pub use field::{Field, Residue};
 pub use lawful::Lawful;

@@ -123,7 +123,8 @@ pub use shapes::{Channel, PerAxis, ShapeRule};
 pub use symbolic::known_ints;
 #[doc(hidden)]
 pub use tautomer_number::{
-    Bounded, Exact, Field, Func, Lawful, Laws, NoSuchLaw, Number, Refused, Residue, Trace, under,
+    Bounded, Choosable, Chosen, Exact, Field, Func, Lawful, Laws, NoSuchLaw, Number, Refused, Residue, Trace, choosing,
+    under,
 };
 #[doc(hidden)]
 pub use value::Value;

@@ -4,9 +4,7 @@ use std::cell::Cell;
 use std::ops::Deref;
 
 use super::infer::resolve_axis;
-use super::{
-    AttrKind, AttrValue, Bounded, Exact, Fact, Field, Infer, Lawful, Number, OpDef, OpError, Semantics, Value,
-};
+use super::{AttrKind, AttrValue, Chosen, Fact, Field, Infer, Number, OpDef, OpError, Semantics, Value};
 use tautomer_tensor::{DType, Tensor, Type};
 
 /// Evaluates a call over the number system `S`.
@@ -22,12 +20,9 @@ pub struct Reference {
     pub f64: RefFn<f64>,
     /// Over prime fields.
     pub field: RefFn<Field>,
-    /// Over prime fields in which functions have laws.
-    pub lawful: RefFn<Lawful>,
-    /// Over rational numbers.
-    pub exact: RefFn<Exact>,
-    /// In double precision with error bounds.
-    pub bounded: RefFn<Bounded>,
+    /// Over the system that is chosen while it runs: prime fields in which functions have laws, rational numbers, or
+    /// double precision with error bounds.
+    pub chosen: RefFn<Chosen>,
 }
 
 /// The [`Reference`] made from a function generic over the number system.
@@ -39,9 +34,7 @@ macro_rules! reference {
                 f32: |e| $f(e),
                 f64: |e| $f(e),
                 field: |e| $f(e),
-                lawful: |e| $f(e),
-                exact: |e| $f(e),
-                bounded: |e| $f(e),
+                chosen: |e| $f(e),
             }
         }
         all()
@@ -64,7 +57,7 @@ macro_rules! systems {
     };
 }
 
-systems!(f32 => f32, f64 => f64, Field => field, Lawful => lawful, Exact => exact, Bounded => bounded);
+systems!(f32 => f32, f64 => f64, Field => field, Chosen => chosen);
 
 /// A call to evaluate: operands with values, attributes, and the type of the result.
 pub struct Eval<'a, S: Number> {

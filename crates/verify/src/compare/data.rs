@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::draw::{anchors, close_to, indices, tensor_with, ties};
 use crate::instance::random::Random;
 use tautomer_graph::{Graph, VertexId, interpret_vertices, interpret_vertices_over};
-use tautomer_op::{Bounded, Field, Number, System, Value};
+use tautomer_op::{Bounded, Choosable, Chosen, Field, Number, System, Value, choosing};
 
 pub(crate) use super::draw::{corners, tensor};
 use tautomer_tensor::{DType, Shape, Tensor};
@@ -246,13 +246,59 @@ pub(super) fn both_typed(
     }
 }
 
+/// [`both_over`] a number system that is chosen while it runs.
+pub(super) fn both_chosen<S: Choosable>(
+    graph: &Graph,
+    sides: (&[VertexId], &[VertexId]),
+    value: &dyn Fn(VertexId) -> Option<Value<S>>,
+) -> (Option<Results<S>>, Option<Results<S>>) {
+    let value = |v: VertexId| value(v).map(|value| into_chosen(&value));
+    let (source, target) = choosing::<S, _>(|| both_over::<Chosen>(graph, sides, &value));
+    (source.and_then(Results::of_chosen), target.and_then(Results::of_chosen))
+}
+
+impl<S: Choosable> Results<S> {
+    fn of_chosen(results: Results<Chosen>) -> Option<Results<S>> {
+        let all = |values: Vec<Value<Chosen>>| values.iter().map(of_chosen).collect::<Option<Vec<_>>>();
+        Some(Results {
+            outputs: all(results.outputs)?,
+            inner: all(results.inner)?,
+        })
+    }
+}
+
+/// The value over the number system that is chosen for `S`.
+fn into_chosen<S: Choosable>(value: &Value<S>) -> Value<Chosen> {
+    match value {
+        Value::Real(a) => Value::Real(a.map(|x| x.clone().into_chosen()).into_shared()),
+        Value::Int(a) => Value::Int(a.clone()),
+        Value::Bool(a) => Value::Bool(a.clone()),
+        Value::Text(a) => Value::Text(a.clone()),
+        Value::Absent => Value::Absent,
+    }
+}
+
+/// The value over the number system `S`, which was chosen.
+fn of_chosen<S: Choosable>(value: &Value<Chosen>) -> Option<Value<S>> {
+    Some(match value {
+        Value::Real(a) => {
+            let numbers = a.iter().map(|x| S::of_chosen(x).cloned()).collect::<Option<Vec<_>>>()?;
+            Value::Real(ndarray::ArcArray::from_shape_vec(a.raw_dim(), numbers).ok()?)
+        }
+        Value::Int(a) => Value::Int(a.clone()),
+        Value::Bool(a) => Value::Bool(a.clone()),
+        Value::Text(a) => Value::Text(a.clone()),
+        Value::Absent => Value::Absent,
+    })
+}
+
 /// Results of both sides in double precision with error bounds; the leaves are exact.
 pub(super) fn both_bounded(
     graph: &Graph,
     sides: (&[VertexId], &[VertexId]),
     values: &Values,
 ) -> (Option<Results<Bounded>>, Option<Results<Bounded>>) {
-    both_over::<Bounded>(graph, sides, &|v| exactly(values.get(&v)?))
+    both_chosen::<Bounded>(graph, sides, &|v| exactly(values.get(&v)?))
 }
 
 /// A tensor whose real elements are exact.

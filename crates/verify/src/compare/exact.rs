@@ -6,7 +6,7 @@ use super::finding::{Evidence, Fault, Mismatch};
 use super::sides::output_mismatch;
 use crate::instance::random::Random;
 use tautomer_graph::VertexId;
-use tautomer_op::{Exact, Field, Law, Lawful, Laws, System, Trace, Value, under};
+use tautomer_op::{Exact, Field, Law, Lawful, Laws, Number, Trace, Value, under};
 use tautomer_rewrite::Sides;
 use tautomer_rule::Class;
 
@@ -244,7 +244,7 @@ impl Lawfully<'_> {
             })?;
             let leaf = |v: VertexId| points.get(&v).cloned();
             let sides = (self.sides.source.as_slice(), self.target);
-            let ((a, b), trace) = under(laws, || data::both_over::<Lawful>(graph, sides, &leaf));
+            let ((a, b), trace) = under(laws, || data::both_chosen::<Lawful>(graph, sides, &leaf));
             let (a, b) = (a?, b?);
             all = all.and(trace);
             let pairs = pairs(self.sides, &a, &b)?;
@@ -265,7 +265,7 @@ impl Lawfully<'_> {
 }
 
 /// The real elements of the outputs, paired; `None` if shapes or other elements differ.
-fn pairs<'a, S: System>(sides: &Sides, a: &'a Results<S>, b: &'a Results<S>) -> Option<Vec<(&'a S, &'a S)>> {
+fn pairs<'a, S: Number>(sides: &Sides, a: &'a Results<S>, b: &'a Results<S>) -> Option<Vec<(&'a S, &'a S)>> {
     let mut out = Vec::new();
     for (output, (x, y)) in a.outputs.iter().zip(&b.outputs).enumerate() {
         if x.shape() != y.shape() {
@@ -299,7 +299,9 @@ fn in_rationals_at(sides: &Sides, target: &[VertexId], laws: Laws, values: &Valu
     let points: rustc_hash::FxHashMap<VertexId, Value<Exact>> =
         data::leaves(graph).filter_map(|v| Some((v, leaf(v)?))).collect();
     let leaf = |v: VertexId| points.get(&v).cloned();
-    let ((a, b), trace) = under(laws, || data::both_over::<Exact>(graph, (&sides.source, target), &leaf));
+    let ((a, b), trace) = under(laws, || {
+        data::both_chosen::<Exact>(graph, (&sides.source, target), &leaf)
+    });
     let (Some(a), Some(b)) = (a, b) else {
         return RationalResult::Undefined;
     };
