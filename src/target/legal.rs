@@ -3,8 +3,8 @@
 use super::{Kernels, Target, TargetFormat};
 use crate::formats::onnx::{self, OnnxInfo};
 use crate::formats::pnnx;
-use crate::graph::Graph;
 use crate::graph::term::{self, Term, TermError};
+use crate::graph::{Graph, ValueId};
 use crate::lang::format_expr;
 use crate::op::{Fact, Infer, OpDef};
 use crate::tensor::{DType, Dim, Tensor, Type};
@@ -185,7 +185,7 @@ fn tensors(ty: &Type, what: &str, out: &mut Vec<(String, Type)>) {
 
 /// The values that a condition may name.
 pub(super) struct Names<'a> {
-    terms: Vec<(&'static str, Term<usize>)>,
+    terms: Vec<(&'static str, Term)>,
     facts: Vec<Fact<'a>>,
 }
 
@@ -197,7 +197,7 @@ impl<'a> Names<'a> {
             let Some(operand) = call.def.operand(i) else { continue };
             let term = match fact.ty {
                 Type::Absent => Term::None,
-                _ => Term::Value(i),
+                _ => Term::Value(ValueId::new(i)),
             };
             // A condition on a variadic operand is about the first.
             if !terms.iter().any(|(name, _)| *name == operand.name) {
@@ -218,7 +218,7 @@ impl<'a> Names<'a> {
 
     pub(super) fn of_value(ty: &'a Type) -> Names<'a> {
         Names {
-            terms: vec![("x", Term::Value(0))],
+            terms: vec![("x", Term::Value(ValueId::new(0)))],
             facts: vec![Fact::with(ty, None)],
         }
     }
@@ -226,7 +226,7 @@ impl<'a> Names<'a> {
     /// `x` is f32[2, 3], `w` is f32[4]
     fn described(&self) -> String {
         let values = self.terms.iter().filter_map(|(name, term)| match term {
-            Term::Value(i) => Some(format!("`{name}` is {}", self.facts.get(*i)?.ty)),
+            Term::Value(i) => Some(format!("`{name}` is {}", self.facts.get(i.index())?.ty)),
             _ => None,
         });
         values.collect::<Vec<_>>().join(", ")
@@ -234,20 +234,18 @@ impl<'a> Names<'a> {
 }
 
 impl term::Scope for Names<'_> {
-    type V = usize;
-
-    fn name(&self, name: &str) -> Option<Term<usize>> {
+    fn name(&self, name: &str) -> Option<Term> {
         self.terms
             .iter()
             .find(|(known, _)| *known == name)
             .map(|(_, term)| term.clone())
     }
 
-    fn ty(&self, v: &usize) -> Type {
-        self.facts.get(*v).map_or(Type::Absent, |fact| fact.ty.clone())
+    fn ty(&self, v: ValueId) -> Type {
+        self.facts.get(v.index()).map_or(Type::Absent, |fact| fact.ty.clone())
     }
 
-    fn constant(&self, v: &usize) -> Option<Tensor> {
-        self.facts.get(*v)?.value.cloned()
+    fn constant(&self, v: ValueId) -> Option<Tensor> {
+        self.facts.get(v.index())?.value.cloned()
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::build::Builder;
 use super::declare::{bind_operands, code_of};
-use super::sink::Sink;
+use super::sink::{Sink, ValueId};
 use super::term::{self, Term};
 use super::{Graph, Node, VertexId};
 use tautomer_lang::ast::{Block, ExprId, ExprKind, Function, Program};
@@ -73,12 +73,12 @@ pub fn body_operators(def: &'static OpDef) -> Result<Vec<&'static OpDef>, OpErro
 ///
 /// # Errors
 /// If the operator is primitive, or if its body does not type for these operands.
-pub fn inline<K: Sink>(
-    sink: &mut K,
+pub fn inline(
+    sink: &mut dyn Sink,
     def: &'static OpDef,
-    operands: &[K::V],
+    operands: &[ValueId],
     attrs: &[AttrValue],
-) -> Result<K::V, OpError> {
+) -> Result<ValueId, OpError> {
     let (program, function) = composite_function(def)?;
     let mut builder = Builder::new(&program.ast, sink);
     builder.fold_terms = true;
@@ -102,9 +102,9 @@ pub fn inline<K: Sink>(
 
 /// The meaning of a name in a program passed to [`inline_program`].
 #[derive(Debug, Clone)]
-pub enum Given<V> {
+pub enum Given {
     /// A value.
-    Value(V),
+    Value(ValueId),
     /// An attribute.
     Attr(AttrValue),
 }
@@ -113,11 +113,7 @@ pub enum Given<V> {
 ///
 /// # Errors
 /// If there is no function, or its body does not type for the given values.
-pub fn inline_program<K: Sink>(
-    sink: &mut K,
-    program: &Program,
-    given: &[(&str, Given<K::V>)],
-) -> Result<K::V, OpError> {
+pub fn inline_program(sink: &mut dyn Sink, program: &Program, given: &[(&str, Given)]) -> Result<ValueId, OpError> {
     let Some(function) = program.functions.first() else {
         return Err(OpError::new("the program has no function"));
     };
@@ -130,7 +126,7 @@ pub fn inline_program<K: Sink>(
             .find(|(known, _)| *known == &**name)
             .map(|(_, value)| value);
         let term = match value {
-            Some(Given::Value(v)) => Term::Value(v.clone()),
+            Some(Given::Value(v)) => Term::Value(*v),
             Some(Given::Attr(attr)) => term::from_attr(attr),
             None => Term::None,
         };

@@ -67,7 +67,7 @@ pub use program::composites;
 #[doc(hidden)]
 pub use region::{graph_region, inline_region, region_graph};
 #[doc(hidden)]
-pub use sink::Sink;
+pub use sink::{Sink, ValueId};
 #[doc(hidden)]
 pub use text::written_attributes;
 

@@ -20,7 +20,7 @@ pub enum Wanted {
 }
 
 /// The tensor of a literal term.
-pub(crate) fn tensor<V>(term: &Term<V>, wanted: Wanted) -> Result<Tensor, String> {
+pub(crate) fn tensor(term: &Term, wanted: Wanted) -> Result<Tensor, String> {
     let mut flat = Flat {
         shape: Vec::new(),
         leaves: Vec::new(),
@@ -95,7 +95,7 @@ pub(crate) fn tensor<V>(term: &Term<V>, wanted: Wanted) -> Result<Tensor, String
 }
 
 /// For a literal of numbers without a suffix, whether it has floating-point numbers; `None` for all other terms.
-pub(crate) fn is_open<V>(term: &Term<V>) -> Option<bool> {
+pub(crate) fn is_open(term: &Term) -> Option<bool> {
     match term {
         Term::Int(d) => d.as_const().map(|_| false),
         Term::Wide(_) => Some(false),
@@ -120,7 +120,7 @@ struct Flat {
     leaves: Vec<Leaf>,
 }
 
-fn flatten<V>(term: &Term<V>, depth: usize, out: &mut Flat) -> Result<(), String> {
+fn flatten(term: &Term, depth: usize, out: &mut Flat) -> Result<(), String> {
     let leaf = match term {
         Term::List(items) => {
             match out.shape.get(depth) {
@@ -188,18 +188,18 @@ pub(crate) fn foreign(value: AttrValue) -> AttrValue {
 mod tests {
     use super::*;
 
-    fn list(items: Vec<Term<()>>) -> Term<()> {
+    fn list(items: Vec<Term>) -> Term {
         Term::List(items)
     }
 
     #[test]
     fn the_type_follows_from_use() {
-        let one = Term::<()>::Int(1.into());
+        let one = Term::Int(1.into());
         assert_eq!(tensor(&one, Wanted::Any).unwrap().dtype(), DType::I32);
         assert_eq!(tensor(&one, Wanted::Like(DType::F16)).unwrap().dtype(), DType::F16);
         assert_eq!(tensor(&one, Wanted::Index).unwrap().dtype(), DType::I64);
-        assert!(tensor(&Term::<()>::Float(0.5), Wanted::Like(DType::I32)).is_err());
-        assert!(tensor(&Term::<()>::Int(300.into()), Wanted::Like(DType::U8)).is_err());
+        assert!(tensor(&Term::Float(0.5), Wanted::Like(DType::I32)).is_err());
+        assert!(tensor(&Term::Int(300.into()), Wanted::Like(DType::U8)).is_err());
     }
 
     #[test]

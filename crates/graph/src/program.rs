@@ -325,7 +325,7 @@ fn assemble(
 type BuiltResult = (super::VertexId, Span, Option<(Type, Span)>);
 
 /// Builds the body of `entry`.
-fn build_result<'a>(builder: &mut Builder<'a, Graph>, entry: Entry<'a>) -> Option<BuiltResult> {
+fn build_result<'a>(builder: &mut Builder<'a>, entry: Entry<'a>) -> Option<BuiltResult> {
     let ast = builder.ast;
     let (value, span, declared) = match entry {
         Entry::Function(f) => {

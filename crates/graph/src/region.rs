@@ -1,5 +1,6 @@
 //! Conversion of functions that operators call to graphs and back.
 
+use crate::sink::ValueId;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -111,12 +112,12 @@ pub fn region_graph(region: &Region) -> Graph {
 ///
 /// # Errors
 /// If a call does not fit its operands.
-pub fn inline_region<K: Sink>(
-    sink: &mut K,
+pub fn inline_region(
+    sink: &mut dyn Sink,
     region: &Region,
-    operands: &[K::V],
+    operands: &[ValueId],
     name: &dyn Fn(&Arc<str>) -> Option<Arc<str>>,
-) -> Result<Vec<K::V>, OpError> {
+) -> Result<Vec<ValueId>, OpError> {
     if operands.len() != region.inputs {
         let message = format!(
             "a function of {} values is called with {}",
@@ -125,9 +126,9 @@ pub fn inline_region<K: Sink>(
         );
         return Err(OpError::new(message));
     }
-    let mut made: Vec<K::V> = operands.to_vec();
+    let mut made: Vec<ValueId> = operands.to_vec();
     for item in &region.items[region.inputs..] {
-        let at = |places: &[usize]| -> Vec<K::V> { places.iter().map(|&i| made[i].clone()).collect() };
+        let at = |places: &[usize]| -> Vec<ValueId> { places.iter().map(|&i| made[i]).collect() };
         let v = match &item.step {
             RegionStep::Input => return Err(OpError::new("a function has an input in the wrong place")),
             RegionStep::Const(AttrValue::Tensor(value)) => sink.constant(value.clone()),
@@ -141,12 +142,12 @@ pub fn inline_region<K: Sink>(
                 Op::Opaque(opaque) => sink.opaque((**opaque).clone(), &at(operands), attrs.clone())?,
             },
             RegionStep::Tuple(items) => sink.tuple(&at(items)),
-            RegionStep::Proj(tuple, i) => sink.project(&made[*tuple], *i as usize)?,
+            RegionStep::Proj(tuple, i) => sink.project(made[*tuple], *i as usize)?,
         };
         if let Some(name) = item.name.as_ref().and_then(name) {
-            sink.name(&v, &name);
+            sink.name(v, &name);
         }
         made.push(v);
     }
-    Ok(region.outputs.iter().map(|(i, _)| made[*i].clone()).collect())
+    Ok(region.outputs.iter().map(|(i, _)| made[*i]).collect())
 }

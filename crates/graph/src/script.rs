@@ -34,7 +34,7 @@ const INLINE: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Session {
     graph: Graph,
-    names: Names<VertexId>,
+    names: Names,
     /// The remaining budget for later statements.
     budget: Budget,
     /// The maximum number of elements of a value.
@@ -426,7 +426,7 @@ impl Session {
 }
 
 /// Whether a term contains dimensions that are not numbers.
-fn is_symbolic(term: &Term<VertexId>) -> bool {
+fn is_symbolic(term: &Term) -> bool {
     match term {
         Term::Int(dim) => dim.as_const().is_none(),
         Term::List(items) => items.iter().any(is_symbolic),
@@ -435,7 +435,7 @@ fn is_symbolic(term: &Term<VertexId>) -> bool {
 }
 
 /// Such a term as a string.
-fn symbolic_text(term: &Term<VertexId>) -> String {
+fn symbolic_text(term: &Term) -> String {
     match term {
         Term::Int(dim) => dim.to_string(),
         Term::Float(v) => v.to_string(),

@@ -7,54 +7,49 @@ use tautomer_diag::Span;
 use tautomer_op::{AttrValue, Op, OpError, OpaqueOp};
 use tautomer_tensor::{Tensor, Type};
 
+/// Identifies a value in a [`Sink`]: a vertex of a graph, or whatever else the sink numbers.
+pub type ValueId = VertexId;
+
 /// Receives the calls that an expression consists of.
 pub trait Sink {
-    /// Identifies a value.
-    type V: Clone + PartialEq + std::fmt::Debug;
     /// Adds a call in normal form.
     ///
     /// # Errors
     /// If operands or attributes do not fit the operator.
-    fn call(&mut self, op: Op, operands: &[Self::V], attrs: &[(&str, AttrValue)]) -> Result<Self::V, OpError>;
+    fn call(&mut self, op: Op, operands: &[ValueId], attrs: &[(&str, AttrValue)]) -> Result<ValueId, OpError>;
     /// Adds a call of an operator that the table does not define.
     ///
     /// # Errors
     /// If such calls are not supported here.
-    fn opaque(&mut self, op: OpaqueOp, operands: &[Self::V], attrs: Vec<AttrValue>) -> Result<Self::V, OpError>;
+    fn opaque(&mut self, op: OpaqueOp, operands: &[ValueId], attrs: Vec<AttrValue>) -> Result<ValueId, OpError>;
     /// Adds a constant.
-    fn constant(&mut self, value: Tensor) -> Self::V;
+    fn constant(&mut self, value: Tensor) -> ValueId;
     /// Adds the marker of an omitted operand.
-    fn absent(&mut self) -> Self::V;
+    fn absent(&mut self) -> ValueId;
     /// Adds a tuple.
-    fn tuple(&mut self, items: &[Self::V]) -> Self::V;
+    fn tuple(&mut self, items: &[ValueId]) -> ValueId;
     /// Adds a projection.
     ///
     /// # Errors
     /// If the value is not a tuple or has no such element.
-    fn project(&mut self, tuple: &Self::V, index: usize) -> Result<Self::V, OpError>;
+    fn project(&mut self, tuple: ValueId, index: usize) -> Result<ValueId, OpError>;
     /// The type of a value.
-    fn ty(&self, v: &Self::V) -> Type;
-    /// The result of `f` for the type of a value, which may be too large to copy for each use.
-    fn with_ty<R>(&self, v: &Self::V, f: &dyn Fn(&Type) -> R) -> R {
-        f(&self.ty(v))
-    }
+    fn ty(&self, v: ValueId) -> &Type;
     /// The constant value, if it is one.
-    fn value(&self, v: &Self::V) -> Option<Tensor>;
+    fn value(&self, v: ValueId) -> Option<Tensor>;
     /// True if the value depends only on parameters and constants.
-    fn is_static(&self, _v: &Self::V) -> bool {
+    fn is_static(&self, _v: ValueId) -> bool {
         false
     }
     /// Records the span that a value comes from.
-    fn place(&mut self, _v: &Self::V, _span: Span) {}
+    fn place(&mut self, _v: ValueId, _span: Span) {}
     /// Records the name of a value in the text.
-    fn name(&mut self, _v: &Self::V, _name: &Arc<str>) {}
+    fn name(&mut self, _v: ValueId, _name: &Arc<str>) {}
     /// The number of values so far, for limits.
     fn size(&self) -> usize;
 }
 
 impl Sink for Graph {
-    type V = VertexId;
-
     fn call(&mut self, op: Op, operands: &[VertexId], attrs: &[(&str, AttrValue)]) -> Result<VertexId, OpError> {
         Graph::call(self, op, operands, attrs)
     }
@@ -75,28 +70,24 @@ impl Sink for Graph {
         Graph::tuple(self, items)
     }
 
-    fn project(&mut self, tuple: &VertexId, index: usize) -> Result<VertexId, OpError> {
-        Graph::project(self, *tuple, index)
+    fn project(&mut self, tuple: VertexId, index: usize) -> Result<VertexId, OpError> {
+        Graph::project(self, tuple, index)
     }
 
-    fn ty(&self, v: &VertexId) -> Type {
-        Graph::ty(self, *v).clone()
+    fn ty(&self, v: VertexId) -> &Type {
+        Graph::ty(self, v)
     }
 
-    fn with_ty<R>(&self, v: &VertexId, f: &dyn Fn(&Type) -> R) -> R {
-        f(Graph::ty(self, *v))
+    fn value(&self, v: VertexId) -> Option<Tensor> {
+        self.vertex(v).constant().cloned()
     }
 
-    fn value(&self, v: &VertexId) -> Option<Tensor> {
-        self.vertex(*v).constant().cloned()
+    fn place(&mut self, v: VertexId, span: Span) {
+        self.set_span(v, span);
     }
 
-    fn place(&mut self, v: &VertexId, span: Span) {
-        self.set_span(*v, span);
-    }
-
-    fn name(&mut self, v: &VertexId, name: &Arc<str>) {
-        self.vertex_mut(*v).name.get_or_insert_with(|| name.clone());
+    fn name(&mut self, v: VertexId, name: &Arc<str>) {
+        self.vertex_mut(v).name.get_or_insert_with(|| name.clone());
     }
 
     fn size(&self) -> usize {

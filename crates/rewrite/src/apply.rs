@@ -2,9 +2,9 @@
 
 use crate::matching::Match;
 use tautomer_diag::Diagnostics;
-use tautomer_graph::Sink;
 use tautomer_graph::build::Builder;
 use tautomer_graph::literal::Wanted;
+use tautomer_graph::{Sink, ValueId};
 use tautomer_rule::Rule;
 use tautomer_tensor::Type;
 
@@ -12,12 +12,9 @@ use tautomer_tensor::Type;
 ///
 /// # Errors
 /// The reason why it has no value or type here; empty if the number of outputs differs.
-pub(super) fn build_target<K>(rule: &Rule, found: &Match<K::V>, sink: &mut K) -> Result<Vec<K::V>, Diagnostics>
-where
-    K: Sink,
-{
+pub(super) fn build_target(rule: &Rule, found: &Match, sink: &mut dyn Sink) -> Result<Vec<ValueId>, Diagnostics> {
     let single = !rule.source.has_several_outputs();
-    let wanted = found.outputs.first().map(|output| sink.ty(output));
+    let wanted = found.outputs.first().map(|output| sink.ty(*output).clone());
     let mut builder = Builder::new(&rule.ast, sink);
     builder.fold_terms = true;
     builder.scope = rule.scope.clone();

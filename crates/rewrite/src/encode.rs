@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::EGraph;
 use super::enode::{ENode, Facts, Head, attr_value};
 use super::rebuild::rebuild;
-use tautomer_graph::{Graph, Node, Sink, VertexId};
+use tautomer_graph::{Graph, Node, Sink, ValueId, VertexId};
 use tautomer_op::{AttrValue, Fact, Op, OpError, OpaqueOp, is_pure, normalize};
 use tautomer_tensor::{Tensor, Type};
 
@@ -127,15 +127,16 @@ impl EGraphSink<'_> {
 }
 
 impl Sink for EGraphSink<'_> {
-    type V = Id;
-
-    fn call(&mut self, op: Op, operands: &[Id], attrs: &[(&str, AttrValue)]) -> Result<Id, OpError> {
+    fn call(&mut self, op: Op, operands: &[ValueId], attrs: &[(&str, AttrValue)]) -> Result<ValueId, OpError> {
         let Op::Known(def) = op else {
             return Err(OpError::new("a rule cannot build an opaque operator"));
         };
         let fresh = Cell::new(self.egraph.analysis.fresh);
         let normal = {
-            let facts: SmallVec<[Fact<'_>; 6]> = operands.iter().map(|&id| self.egraph[id].data.fact()).collect();
+            let facts: SmallVec<[Fact<'_>; 6]> = operands
+                .iter()
+                .map(|&id| self.egraph[class_id(id)].data.fact())
+                .collect();
             normalize(def, &facts, attrs, &fresh)?
         };
         self.egraph.analysis.fresh = fresh.get();
@@ -145,77 +146,88 @@ impl Sink for EGraphSink<'_> {
                 Some(i) => operands[i],
                 None => self.absent(),
             };
-            children.push(self.egraph.find(id));
+            children.push(self.egraph.find(class_id(id)));
         }
         for attr in &normal.attrs {
             let i = self.egraph.analysis.interner.attr(attr);
             children.push(self.egraph.add(ENode::leaf(Head::Attr(i))));
         }
         let op = self.egraph.analysis.interner.known(def);
-        Ok(self.add(
+        Ok(value_id(self.add(
             ENode {
                 head: Head::Op(op),
                 children,
             },
             Some(normal.ty),
-        ))
+        )))
     }
 
-    fn opaque(&mut self, op: OpaqueOp, _: &[Id], _: Vec<AttrValue>) -> Result<Id, OpError> {
+    fn opaque(&mut self, op: OpaqueOp, _: &[ValueId], _: Vec<AttrValue>) -> Result<ValueId, OpError> {
         Err(OpError::new(format!(
             "`{}` is opaque and cannot be built by a rule",
             op.name
         )))
     }
 
-    fn constant(&mut self, value: Tensor) -> Id {
+    fn constant(&mut self, value: Tensor) -> ValueId {
         let i = self.egraph.analysis.interner.constant(&value);
-        self.add(ENode::leaf(Head::Const(i)), None)
+        value_id(self.add(ENode::leaf(Head::Const(i)), None))
     }
 
-    fn absent(&mut self) -> Id {
-        self.add(ENode::leaf(Head::Absent), None)
+    fn absent(&mut self) -> ValueId {
+        value_id(self.add(ENode::leaf(Head::Absent), None))
     }
 
-    fn tuple(&mut self, items: &[Id]) -> Id {
-        self.add(
+    fn tuple(&mut self, items: &[ValueId]) -> ValueId {
+        value_id(self.add(
             ENode {
                 head: Head::Tuple,
-                children: items.iter().copied().collect(),
-            },
-            None,
-        )
-    }
-
-    fn project(&mut self, tuple: &Id, index: usize) -> Result<Id, OpError> {
-        match &self.egraph[*tuple].data.ty {
-            Type::Tuple(items) if index < items.len() => {}
-            other => return Err(OpError::new(format!("`.{index}` does not apply to {other}"))),
-        }
-        Ok(self.add(
-            ENode {
-                head: Head::Proj(index as u32),
-                children: [*tuple].into_iter().collect(),
+                children: items.iter().copied().map(class_id).collect(),
             },
             None,
         ))
     }
 
-    fn ty(&self, v: &Id) -> Type {
-        self.egraph[*v].data.ty.clone()
+    fn project(&mut self, tuple: ValueId, index: usize) -> Result<ValueId, OpError> {
+        let tuple = class_id(tuple);
+        match &self.egraph[tuple].data.ty {
+            Type::Tuple(items) if index < items.len() => {}
+            other => return Err(OpError::new(format!("`.{index}` does not apply to {other}"))),
+        }
+        Ok(value_id(self.add(
+            ENode {
+                head: Head::Proj(index as u32),
+                children: [tuple].into_iter().collect(),
+            },
+            None,
+        )))
     }
 
-    fn value(&self, v: &Id) -> Option<Tensor> {
-        self.egraph[*v].data.value.clone()
+    fn ty(&self, v: ValueId) -> &Type {
+        &self.egraph[class_id(v)].data.ty
     }
 
-    fn is_static(&self, v: &Id) -> bool {
-        self.egraph[*v].data.is_static
+    fn value(&self, v: ValueId) -> Option<Tensor> {
+        self.egraph[class_id(v)].data.value.clone()
+    }
+
+    fn is_static(&self, v: ValueId) -> bool {
+        self.egraph[class_id(v)].data.is_static
     }
 
     fn size(&self) -> usize {
         self.egraph.total_size()
     }
+}
+
+/// The identity of an e-class as a value of an [`EGraphSink`].
+pub(super) fn value_id(class: Id) -> ValueId {
+    ValueId::new(usize::from(class))
+}
+
+/// The e-class of that identity.
+pub(super) fn class_id(value: ValueId) -> Id {
+    Id::from(value.index())
 }
 
 /// The attribute values of an e-node that is a call.

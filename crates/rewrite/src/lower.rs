@@ -6,11 +6,11 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::apply::same_type;
-use super::encode::{EGraphSink, Encoded, attrs_of, operands_of};
+use super::encode::{EGraphSink, Encoded, attrs_of, class_id, operands_of, value_id};
 use super::enode::{ENode, Head};
 use super::rebuild::rebuild;
 use egg::Id;
-use tautomer_graph::{Graph, Node, VertexId, inline};
+use tautomer_graph::{Graph, Node, ValueId, VertexId, inline};
 use tautomer_op::{AttrValue, Fact, Infer, Op, OpDef};
 use tautomer_tensor::Type;
 
@@ -51,9 +51,11 @@ pub fn add_bodies(encoded: &mut Encoded, illegal: Test<'_>) -> usize {
             egraph,
             created: Vec::new(),
         };
+        let operands: SmallVec<[ValueId; 6]> = operands.into_iter().map(value_id).collect();
         let Ok(body) = inline(&mut sink, def, &operands, &attrs) else {
             continue;
         };
+        let body = class_id(body);
         let created = sink.created;
         if same_type(&egraph[body].data.ty, &ty) {
             egraph.union(id, body);

@@ -126,7 +126,7 @@ fn kind(graph: &Graph, v: VertexId) -> String {
 }
 
 /// A failed candidate: how far it got, where it begins, and the reason, or the match whose conditions fail.
-type Candidate<V> = (usize, V, Result<Match<V>, Reason<V>>);
+type Candidate<V> = (usize, V, Result<Match, Reason<V>>);
 
 fn nearest<H: Host>(host: &H, rule: &Arc<Rule>, words: &Words<'_, H::V>) -> Nearest {
     let describe = words.name;
@@ -301,7 +301,7 @@ fn reason_text<H: Host>(
 }
 
 /// The parts of a condition that have a value: each as written, and its value.
-fn values<H: Host>(host: &H, found: &Match<H::V>, ast: &Ast, condition: ExprId) -> Vec<(String, String)> {
+fn values<H: Host>(host: &H, found: &Match, ast: &Ast, condition: ExprId) -> Vec<(String, String)> {
     let scope = MatchScope {
         host,
         names: &found.names,
@@ -322,7 +322,7 @@ fn values<H: Host>(host: &H, found: &Match<H::V>, ast: &Ast, condition: ExprId) 
         }
         let text = format_expr(ast, id);
         let value = match term::eval(ast, id, &scope) {
-            Ok(Term::Value(v)) => host.ty(v).to_string(),
+            Ok(Term::Value(v)) => host.ty(H::of_id(v)).to_string(),
             Ok(term) => term::to_attr(&term).map_or_else(|| "a list of values".to_owned(), |a| a.to_string()),
             Err(e) if e.unknown => "not known".to_owned(),
             Err(_) => continue,

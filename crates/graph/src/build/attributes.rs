@@ -6,7 +6,6 @@ use super::Builder;
 use crate::graph_region;
 use crate::literal::{self, Wanted};
 use crate::program::{self, Within};
-use crate::sink::Sink;
 use crate::term::{self, Term};
 use tautomer_diag::{Diagnostic, Diagnostics, Span};
 use tautomer_lang::ast::{Attrs, ExprId, ExprKind, Function};
@@ -15,7 +14,7 @@ use tautomer_op::{AttrValue, Region};
 /// The maximum nesting depth of calls among functions passed to operators.
 const MAX_FUNCTION_NESTING: usize = 32;
 
-impl<'a, K: Sink> Builder<'a, K> {
+impl<'a> Builder<'a> {
     pub(super) fn attributes(&mut self, attrs: Option<&Attrs>) -> Option<Vec<(Arc<str>, AttrValue, Span)>> {
         let Some(attrs) = attrs else { return Some(Vec::new()) };
         let mut out: Vec<(Arc<str>, AttrValue, Span)> = Vec::with_capacity(attrs.entries.len());
@@ -67,7 +66,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                 .or_else(|| {
                     // A constant of the graph may be given in place of its value.
                     match &value {
-                        Term::Value(v) => self.sink.value(v).map(AttrValue::Tensor),
+                        Term::Value(v) => self.sink.value(*v).map(AttrValue::Tensor),
                         _ => None,
                     }
                 });

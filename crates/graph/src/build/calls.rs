@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::open::Choice;
 use super::{Builder, Val, script};
 use crate::literal::{self, Wanted};
-use crate::sink::Sink;
+use crate::sink::ValueId;
 use crate::term::{self, Term};
 use tautomer_diag::{Diagnostic, Span, did_you_mean};
 use tautomer_lang::Compat;
@@ -13,7 +13,7 @@ use tautomer_lang::ast::{Attrs, BinaryOp, ExprId, ExprKind};
 use tautomer_op::{self as op, AttrKind, AttrValue, OpDef, OpError, OpTraits, known};
 use tautomer_tensor::{DType, Type};
 
-impl<'a, K: Sink> Builder<'a, K> {
+impl<'a> Builder<'a> {
     #[expect(clippy::too_many_arguments, reason = "the parts of one call expression")]
     pub(super) fn call(
         &mut self,
@@ -21,10 +21,10 @@ impl<'a, K: Sink> Builder<'a, K> {
         callee: &Arc<str>,
         callee_span: Span,
         quoted: bool,
-        args: Vec<Term<K::V>>,
+        args: Vec<Term>,
         ids: &[ExprId],
         attrs: Option<&Attrs>,
-    ) -> Val<K::V> {
+    ) -> Val {
         let span = self.ast.span(id);
         let given = self.attributes(attrs)?;
         // What the text itself declares as opaque stays so.
@@ -69,14 +69,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    pub(super) fn infix(
-        &mut self,
-        op: BinaryOp,
-        args: Vec<Term<K::V>>,
-        lhs: ExprId,
-        rhs: ExprId,
-        span: Span,
-    ) -> Val<K::V> {
+    pub(super) fn infix(&mut self, op: BinaryOp, args: Vec<Term>, lhs: ExprId, rhs: ExprId, span: Span) -> Val {
         if op == BinaryOp::MatMul && self.script.as_ref().is_some_and(|s| s.compat != Compat::Off) {
             return self.dot(args, &[lhs, rhs], span);
         }
@@ -85,7 +78,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             None => args,
         };
         let bits = args.iter().any(|t| match t {
-            Term::Value(v) => self.sink.ty(v).as_tensor().is_some_and(|t| t.dtype.is_int()),
+            Term::Value(v) => self.sink.ty(*v).as_tensor().is_some_and(|t| t.dtype.is_int()),
             Term::Open(id) => self.type_of_open(*id).as_tensor().is_some_and(|t| t.dtype.is_int()),
             Term::Int(_) | Term::Wide(_) => true,
             _ => false,
@@ -115,7 +108,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// `x in (a, b)` is `x == a || x == b`.
-    pub(super) fn membership(&mut self, args: Vec<Term<K::V>>, lhs: ExprId, rhs: ExprId, span: Span) -> Val<K::V> {
+    pub(super) fn membership(&mut self, args: Vec<Term>, lhs: ExprId, rhs: ExprId, span: Span) -> Val {
         if let ExprKind::Tuple(items) | ExprKind::List(items) = self.ast.kind(rhs)
             && items.is_empty()
         {
@@ -141,7 +134,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
         let mut items = typed.into_iter();
         let item = items.next()?;
-        let mut found: Val<K::V> = None;
+        let mut found: Val = None;
         for other in items {
             let equal = self.known_call(known::EQUAL, vec![item.clone(), other], &[lhs, rhs], span)?;
             found = Some(match found {
@@ -153,7 +146,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// A call of a table operator that is written as a symbol.
-    pub(super) fn known_call(&mut self, name: &str, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+    pub(super) fn known_call(&mut self, name: &str, args: Vec<Term>, ids: &[ExprId], span: Span) -> Val {
         let def = op::lookup(name)?;
         self.operator(def, args, ids, Vec::new(), span)
     }
@@ -161,11 +154,11 @@ impl<'a, K: Sink> Builder<'a, K> {
     pub(super) fn operator(
         &mut self,
         def: &'static OpDef,
-        args: Vec<Term<K::V>>,
+        args: Vec<Term>,
         ids: &[ExprId],
         mut given: Vec<(Arc<str>, AttrValue, Span)>,
         span: Span,
-    ) -> Val<K::V> {
+    ) -> Val {
         let arg_span = |i: usize| ids.get(i).or(ids.last()).map_or(span, |id| self.ast.span(*id));
         let spans: Vec<Span> = (0..args.len()).map(arg_span).collect();
         let mut terms = Vec::with_capacity(args.len());
@@ -210,16 +203,16 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// The element type of the first numeric operand that has one.
-    pub(super) fn typed(&self, args: &[Term<K::V>]) -> Option<DType> {
+    pub(super) fn typed(&self, args: &[Term]) -> Option<DType> {
         args.iter().find_map(|t| match t {
-            Term::Value(v) => self.sink.ty(v).as_tensor().map(|t| t.dtype).filter(|d| d.is_number()),
+            Term::Value(v) => self.sink.ty(*v).as_tensor().map(|t| t.dtype).filter(|d| d.is_number()),
             Term::Tensor(t) if t.dtype().is_number() => Some(t.dtype()),
             _ => None,
         })
     }
 
     /// The element type that untyped literals among the operands take.
-    pub(super) fn wanted(&self, def: &OpDef, args: &[Term<K::V>]) -> Wanted {
+    pub(super) fn wanted(&self, def: &OpDef, args: &[Term]) -> Wanted {
         let typed = self.typed(args);
         let shares = def.traits.contains(OpTraits::ELEMENTWISE) || def.composite_body().is_some();
         match typed {
@@ -234,7 +227,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         &self,
         name: &str,
         e: &OpError,
-        operands: &[K::V],
+        operands: &[ValueId],
         spans: &[Span],
         given: &[(Arc<str>, AttrValue, Span)],
         span: Span,
@@ -252,8 +245,8 @@ impl<'a, K: Sink> Builder<'a, K> {
         };
         for i in involved {
             if let (Some(v), Some(s)) = (operands.get(i), spans.get(i)) {
-                let ty = self.sink.ty(v);
-                if ty != Type::Absent {
+                let ty = self.sink.ty(*v);
+                if *ty != Type::Absent {
                     problem = problem.secondary(*s, format!("this is {ty}"));
                 }
             }
@@ -331,12 +324,12 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// A term as a value; literals take their default type.
-    pub fn vertex(&mut self, term: Term<K::V>, span: Span) -> Option<K::V> {
+    pub fn vertex(&mut self, term: Term, span: Span) -> Option<ValueId> {
         self.vertex_as(term, Wanted::Any, span)
     }
 
     /// A term as a value; literals take the type that is `wanted`.
-    pub fn vertex_as(&mut self, term: Term<K::V>, wanted: Wanted, span: Span) -> Option<K::V> {
+    pub fn vertex_as(&mut self, term: Term, wanted: Wanted, span: Span) -> Option<ValueId> {
         match term {
             Term::Value(v) => Some(v),
             Term::None => Some(self.sink.absent()),
@@ -344,7 +337,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             literal => match literal::tensor(&literal, wanted) {
                 Ok(t) => {
                     let v = self.sink.constant(t);
-                    self.sink.place(&v, span);
+                    self.sink.place(v, span);
                     Some(v)
                 }
                 Err(message) => {

@@ -3,21 +3,20 @@
 use super::work::Task;
 use super::{Builder, Frame, Val};
 use crate::literal::Wanted;
-use crate::sink::Sink;
 use crate::term::Term;
 use tautomer_diag::{Diagnostic, Span};
 use tautomer_lang::ast::{ExprId, Function};
 
-impl<'a, K: Sink> Builder<'a, K> {
+impl<'a> Builder<'a> {
     /// Schedules the body of a function, with its parameters bound to operands.
     pub(super) fn enter(
         &mut self,
         function: &'a Function,
-        args: Vec<Term<K::V>>,
+        args: Vec<Term>,
         ids: &[ExprId],
         span: Span,
-        tasks: &mut Vec<Task<'a, K::V>>,
-        values: &mut Vec<Val<K::V>>,
+        tasks: &mut Vec<Task<'a>>,
+        values: &mut Vec<Val>,
     ) {
         let name = function.name.as_ref().map(|n| n.name.clone()).unwrap_or_default();
         if args.len() != function.params.len() {
@@ -61,8 +60,8 @@ impl<'a, K: Sink> Builder<'a, K> {
                 None => self.undeclared(arg, at),
             };
             if let (Some(Term::Value(v)), Some(declared)) = (&value, &declared) {
-                let actual = self.sink.ty(v);
-                if !declared.admits(&actual) {
+                let actual = self.sink.ty(*v);
+                if !declared.admits(actual) {
                     self.report(
                         Diagnostic::error(
                             "T0204",

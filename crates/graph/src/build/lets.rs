@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::{Builder, Val};
 use crate::literal::{self, Wanted};
-use crate::sink::Sink;
+use crate::sink::ValueId;
 use crate::term::{self, Term};
 use tautomer_diag::{Diagnostic, Span};
 use tautomer_lang::ast::{Let, LetNames};
 use tautomer_tensor::Type;
 
-impl<'a, K: Sink> Builder<'a, K> {
-    pub(super) fn bind_let(&mut self, item: &'a Let, value: Val<K::V>) {
+impl<'a> Builder<'a> {
+    pub(super) fn bind_let(&mut self, item: &'a Let, value: Val) {
         let value = match (value, self.ascribed.remove(&item.value)) {
             (Some(term), Some(declared)) => self.ascribe(term, &declared, item),
             // A literal with a declared type is one vertex, no matter how often it is used.
@@ -25,10 +25,10 @@ impl<'a, K: Sink> Builder<'a, K> {
             }
             LetNames::Tuple(names) => {
                 let count = match &value {
-                    Some(Term::Value(v)) => self.sink.with_ty(v, &|ty| match ty {
+                    Some(Term::Value(v)) => match self.sink.ty(*v) {
                         Type::Tuple(items) => Some(items.len()),
                         _ => None,
-                    }),
+                    },
                     _ => None,
                 };
                 for (i, name) in names.iter().enumerate() {
@@ -42,18 +42,18 @@ impl<'a, K: Sink> Builder<'a, K> {
 
     /// Element `i` of the value named by `item`, which has `count` elements if it is a tuple. A wrong number of names
     /// is reported at the first element.
-    fn part(&mut self, value: &Term<K::V>, i: usize, item: &'a Let, count: Option<usize>) -> Val<K::V> {
+    fn part(&mut self, value: &Term, i: usize, item: &'a Let, count: Option<usize>) -> Val {
         let names = match &item.names {
             LetNames::One(_) => 1,
             LetNames::Tuple(names) => names.len(),
         };
         match value {
-            Term::Value(v) if !self.has_room_for_element(v, i, item.span) => None,
-            Term::Value(v) => match self.sink.project(v, i) {
+            Term::Value(v) if !self.has_room_for_element(*v, i, item.span) => None,
+            Term::Value(v) => match self.sink.project(*v, i) {
                 Ok(part) if count == Some(names) => Some(Term::Value(part)),
                 _ if i > 0 => None,
                 _ => {
-                    let ty = self.sink.ty(v);
+                    let ty = self.sink.ty(*v);
                     self.wrong_names(names, &format!("a value of type {ty}"), item);
                     None
                 }
@@ -89,19 +89,19 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// Values keep the names given by the outermost function.
-    fn name_value(&mut self, value: &Val<K::V>, name: &Arc<str>) {
+    fn name_value(&mut self, value: &Val, name: &Arc<str>) {
         if let Some(Term::Value(v)) = value
             && self.frames.len() == 1
             && !self.fold_terms
         {
-            self.sink.name(v, name);
+            self.sink.name(*v, name);
         }
     }
 
-    fn ascribe(&mut self, term: Term<K::V>, declared: &Type, item: &Let) -> Val<K::V> {
+    fn ascribe(&mut self, term: Term, declared: &Type, item: &Let) -> Val {
         let span = item.ty.as_ref().map_or(item.span, |t| t.span);
         let v = match &term {
-            Term::Value(v) => v.clone(),
+            Term::Value(v) => *v,
             Term::Open(_) => {
                 let at = self.ast.span(item.value);
                 let term = self.coerced(term, declared, at)?;
@@ -132,15 +132,15 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// A value with the type declared at `place`; literals take its element type.
-    pub(crate) fn ascribed(&mut self, term: Term<K::V>, declared: &Type, at: Span, place: Span) -> Option<K::V> {
+    pub(crate) fn ascribed(&mut self, term: Term, declared: &Type, at: Span, place: Span) -> Option<ValueId> {
         let term = self.coerced(term, declared, at)?;
         let v = self.vertex(term, at)?;
         self.admitted(v, declared, at, place)
     }
 
-    fn admitted(&mut self, v: K::V, declared: &Type, at: Span, place: Span) -> Option<K::V> {
-        let actual = self.sink.ty(&v);
-        if declared.admits(&actual) {
+    fn admitted(&mut self, v: ValueId, declared: &Type, at: Span, place: Span) -> Option<ValueId> {
+        let actual = self.sink.ty(v);
+        if declared.admits(actual) {
             return Some(v);
         }
         self.report(

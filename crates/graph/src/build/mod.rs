@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 use self::budget::{Budget, tuple_size};
 use self::work::Task;
-use crate::sink::Sink;
+use crate::sink::{Sink, ValueId};
 use crate::term::{self, Term, TermError};
 use tautomer_diag::{Diagnostic, Diagnostics, Span};
 use tautomer_lang::MAX_TYPE_NESTING;
@@ -29,12 +29,12 @@ use tautomer_op::{AttrValue, OpDef, Scope as Operators};
 use tautomer_tensor::Type;
 
 /// The value of an expression; `None` if a problem has been reported.
-pub(crate) type Val<V> = Option<Term<V>>;
+pub(crate) type Val = Option<Term>;
 
 /// Evaluates expressions of one syntax tree into a [`Sink`].
-pub struct Builder<'a, K: Sink> {
+pub struct Builder<'a> {
     pub(crate) ast: &'a Ast,
-    pub(crate) sink: &'a mut K,
+    pub(crate) sink: &'a mut dyn Sink,
     /// The problems reported so far.
     pub problems: Diagnostics,
     /// If true, arithmetic of literals and attributes is evaluated immediately instead of becoming calls.
@@ -46,20 +46,20 @@ pub struct Builder<'a, K: Sink> {
     /// Functions that are being built for the operators that call them, outermost first.
     pub(crate) path: Vec<Arc<str>>,
     symbols: BTreeSet<Arc<str>>,
-    frames: Vec<Frame<K::V>>,
+    frames: Vec<Frame>,
     ascribed: FxHashMap<ExprId, Type>,
     /// The declared operators that the text may mention.
     pub scope: Operators,
     /// Names that stand for operators.
     operators: FxHashMap<Arc<str>, &'static OpDef>,
     /// Values that do not depend on the loop variable of the current comprehension.
-    hoisted: FxHashMap<ExprId, Val<K::V>>,
+    hoisted: FxHashMap<ExprId, Val>,
     /// Values that have no element type yet.
-    opens: Vec<open::Open<K::V>>,
+    opens: Vec<open::Open>,
     /// The number of the next unknown dimension of a declaration.
     pub(crate) unknown: u32,
     /// Additional state of scripts.
-    pub(crate) script: Option<script::ScriptState<K::V>>,
+    pub(crate) script: Option<script::ScriptState>,
 }
 
 /// The functions and declarations of a file by name. All functions of a program share it, since there may be thousands.
@@ -94,15 +94,15 @@ impl<'a> Items<'a> {
 }
 
 /// Names in scope of one function body.
-struct Frame<V> {
-    names: FxHashMap<Arc<str>, Vec<Val<V>>>,
+struct Frame {
+    names: FxHashMap<Arc<str>, Vec<Val>>,
     undo: Vec<Arc<str>>,
     rests: FxHashMap<Arc<str>, Vec<(Arc<str>, AttrValue)>>,
     function: Option<Arc<str>>,
 }
 
-impl<V> Frame<V> {
-    fn of(function: Option<Arc<str>>) -> Frame<V> {
+impl Frame {
+    fn of(function: Option<Arc<str>>) -> Frame {
         Frame {
             names: FxHashMap::default(),
             undo: Vec::new(),
@@ -112,9 +112,9 @@ impl<V> Frame<V> {
     }
 }
 
-impl<'a, K: Sink> Builder<'a, K> {
+impl<'a> Builder<'a> {
     /// A builder that evaluates expressions of `ast` into `sink`.
-    pub fn new(ast: &'a Ast, sink: &'a mut K) -> Self {
+    pub fn new(ast: &'a Ast, sink: &'a mut dyn Sink) -> Self {
         Builder {
             ast,
             sink,
@@ -151,7 +151,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// Binds `name` to `term` from here on.
-    pub fn bind(&mut self, name: &Arc<str>, term: Val<K::V>) {
+    pub fn bind(&mut self, name: &Arc<str>, term: Val) {
         let frame = self.frame();
         frame.names.entry(name.clone()).or_default().push(term);
         frame.undo.push(name.clone());
@@ -172,7 +172,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.symbols.insert(name.into());
     }
 
-    fn frame(&mut self) -> &mut Frame<K::V> {
+    fn frame(&mut self) -> &mut Frame {
         let last = self.frames.len() - 1;
         &mut self.frames[last]
     }
@@ -190,7 +190,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// The value of an attribute expression.
-    fn term(&mut self, id: ExprId) -> Val<K::V> {
+    fn term(&mut self, id: ExprId) -> Val {
         let mut steps = self.budget.steps;
         let value = term::eval_within(self.ast, id, &*self, &mut steps);
         self.budget.leave_steps(steps);
@@ -212,17 +212,17 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// The value of a call, unless it is a tuple with more elements than the budget has left.
-    fn counted(&mut self, value: K::V, span: Span) -> Option<K::V> {
-        let (parts, depth) = self.sink.with_ty(&value, &tuple_size);
+    fn counted(&mut self, value: ValueId, span: Span) -> Option<ValueId> {
+        let (parts, depth) = tuple_size(self.sink.ty(value));
         self.has_room(parts, depth, span).then_some(value)
     }
 
     /// Whether the budget has room for element `index` of a tuple, checked before it is taken.
-    fn has_room_for_element(&mut self, tuple: &K::V, index: usize, span: Span) -> bool {
-        let (parts, depth) = self.sink.with_ty(tuple, &|ty| match ty {
+    fn has_room_for_element(&mut self, tuple: ValueId, index: usize, span: Span) -> bool {
+        let (parts, depth) = match self.sink.ty(tuple) {
             Type::Tuple(items) => items.get(index).map_or((0, 0), tuple_size),
             _ => (0, 0),
-        });
+        };
         self.has_room(parts, depth, span)
     }
 
@@ -248,12 +248,12 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// The value of a block.
-    pub fn block(&mut self, block: &'a Block) -> Val<K::V> {
+    pub fn block(&mut self, block: &'a Block) -> Val {
         self.run(Task::Block(block))
     }
 
     /// The values of a block that ends in a tuple or a comprehension, one by one: the tuple itself is not built.
-    pub fn block_items(&mut self, block: &'a Block) -> Option<Vec<Term<K::V>>> {
+    pub fn block_items(&mut self, block: &'a Block) -> Option<Vec<Term>> {
         let items: &[ExprId] = match self.ast.kind(block.result) {
             ExprKind::Tuple(items) => items,
             ExprKind::Comprehension { .. } => std::slice::from_ref(&block.result),
@@ -270,22 +270,22 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// The values of operands, with comprehensions expanded.
-    fn run_all(&mut self, items: &'a [ExprId]) -> Option<Vec<Term<K::V>>> {
+    fn run_all(&mut self, items: &'a [ExprId]) -> Option<Vec<Term>> {
         let mut tasks = Vec::new();
         self.push_args(items, &mut tasks);
         self.work(tasks).into_iter().collect()
     }
 
-    fn run(&mut self, first: Task<'a, K::V>) -> Val<K::V> {
+    fn run(&mut self, first: Task<'a>) -> Val {
         self.work(vec![first]).pop().flatten()
     }
 
-    fn project(&mut self, args: Vec<Term<K::V>>, index: usize, span: Span) -> Val<K::V> {
+    fn project(&mut self, args: Vec<Term>, index: usize, span: Span) -> Val {
         match args.into_iter().next()? {
-            Term::Value(v) if !self.has_room_for_element(&v, index, span) => None,
-            Term::Value(v) => match self.sink.project(&v, index) {
+            Term::Value(v) if !self.has_room_for_element(v, index, span) => None,
+            Term::Value(v) => match self.sink.project(v, index) {
                 Ok(part) => {
-                    self.sink.place(&part, span);
+                    self.sink.place(part, span);
                     Some(Term::Value(part))
                 }
                 Err(e) => {

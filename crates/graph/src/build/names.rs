@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::{Builder, Val};
-use crate::sink::Sink;
+use crate::sink::ValueId;
 use crate::term::{OpenId, Scope, Term};
 use tautomer_diag::{Diagnostic, Span, did_you_mean};
 use tautomer_tensor::{Dim, Tensor, Type};
 
-impl<'a, K: Sink> Builder<'a, K> {
-    pub(super) fn resolve(&mut self, name: &Arc<str>, span: Span) -> Val<K::V> {
+impl<'a> Builder<'a> {
+    pub(super) fn resolve(&mut self, name: &Arc<str>, span: Span) -> Val {
         if let Some(value) = self.lookup(name) {
             return value;
         }
@@ -35,12 +35,12 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    pub(super) fn lookup(&self, name: &str) -> Option<Val<K::V>> {
+    pub(super) fn lookup(&self, name: &str) -> Option<Val> {
         if let Some(value) = self.frames.last()?.names.get(name).and_then(|all| all.last()) {
             return Some(value.clone());
         }
         let script = self.script.as_ref().filter(|_| self.frames.len() == 1)?;
-        Some(script.names.get(name)?.clone().map(Term::Value))
+        Some((*script.names.get(name)?).map(Term::Value))
     }
 
     /// The name that an unknown one is probably a misspelling of.
@@ -53,10 +53,8 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 }
 
-impl<K: Sink> Scope for Builder<'_, K> {
-    type V = K::V;
-
-    fn name(&self, name: &str) -> Option<Term<K::V>> {
+impl Scope for Builder<'_> {
+    fn name(&self, name: &str) -> Option<Term> {
         match self.lookup(name) {
             Some(value) => value,
             None => self.symbols.contains(name).then(|| Term::Int(Dim::symbol(name))),
@@ -67,7 +65,7 @@ impl<K: Sink> Scope for Builder<'_, K> {
         matches!(self.lookup(name), Some(None))
     }
 
-    fn indexed(&self, name: &str, index: i64) -> Option<Term<K::V>> {
+    fn indexed(&self, name: &str, index: i64) -> Option<Term> {
         // Borrowed, since a family may have any number of members, and each is looked up.
         match self.frames.last()?.names.get(name)?.last()?.as_ref()? {
             Term::List(items) => items.get(usize::try_from(index).ok()?).cloned(),
@@ -75,11 +73,11 @@ impl<K: Sink> Scope for Builder<'_, K> {
         }
     }
 
-    fn ty(&self, v: &K::V) -> Type {
-        self.sink.ty(v)
+    fn ty(&self, v: ValueId) -> Type {
+        self.sink.ty(v).clone()
     }
 
-    fn constant(&self, v: &K::V) -> Option<Tensor> {
+    fn constant(&self, v: ValueId) -> Option<Tensor> {
         self.sink.value(v)
     }
 
@@ -87,7 +85,7 @@ impl<K: Sink> Scope for Builder<'_, K> {
         Some(self.type_of_open(open))
     }
 
-    fn is_static(&self, v: &K::V) -> bool {
+    fn is_static(&self, v: ValueId) -> bool {
         self.sink.is_static(v)
     }
 

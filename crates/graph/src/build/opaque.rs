@@ -5,21 +5,21 @@ use std::sync::Arc;
 use super::functions::wrong_count;
 use super::{Builder, Val};
 use crate::literal;
-use crate::sink::Sink;
+use crate::sink::ValueId;
 use crate::term::Term;
 use tautomer_diag::{Diagnostic, Span};
 use tautomer_lang::ast::ExprId;
 use tautomer_op::{AttrValue, OpaqueOp};
 
-impl<K: Sink> Builder<'_, K> {
+impl Builder<'_> {
     pub(super) fn opaque(
         &mut self,
         id: ExprId,
         callee: &Arc<str>,
-        args: Vec<Term<K::V>>,
+        args: Vec<Term>,
         given: Vec<(Arc<str>, AttrValue, Span)>,
         span: Span,
-    ) -> Val<K::V> {
+    ) -> Val {
         let declared = self.declared(callee);
         let result = match (self.ascribed.get(&id).cloned(), declared) {
             (Some(ty), _) => ty,
@@ -40,7 +40,7 @@ impl<K: Sink> Builder<'_, K> {
                 return None;
             }
         };
-        let operands: Vec<K::V> = args.into_iter().map(|t| self.vertex(t, span)).collect::<Option<_>>()?;
+        let operands: Vec<ValueId> = args.into_iter().map(|t| self.vertex(t, span)).collect::<Option<_>>()?;
         let (domain, name) = callee.rsplit_once("::").unwrap_or(("", callee));
         let op = OpaqueOp {
             domain: domain.to_owned(),
@@ -51,7 +51,7 @@ impl<K: Sink> Builder<'_, K> {
         let attrs = given.into_iter().map(|(_, v, _)| literal::foreign(v)).collect();
         match self.sink.opaque(op, &operands, attrs) {
             Ok(v) => {
-                self.sink.place(&v, span);
+                self.sink.place(v, span);
                 Some(Term::Value(v))
             }
             Err(e) => {

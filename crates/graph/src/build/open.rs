@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 
 use super::{Builder, Val};
 use crate::literal::{self, Wanted};
-use crate::sink::Sink;
+use crate::sink::ValueId;
 use crate::term::{OpenId, Term};
 use tautomer_diag::Span;
 use tautomer_op::{self as op, AttrValue, Fact, Op, OpDef, OpTraits};
@@ -26,27 +26,27 @@ pub(super) type Given = Vec<(Arc<str>, AttrValue, Span)>;
 const MOST_CHOICES: usize = 4;
 
 /// A value without an element type.
-pub(super) struct Open<V> {
-    what: What<V>,
+pub(super) struct Open {
+    what: What,
     /// Its type with the default element type.
     ty: Type,
     default: DType,
     /// The values made from it, by element type; `None` where a problem has been reported.
-    made: Vec<(DType, Val<V>)>,
+    made: Vec<(DType, Val)>,
 }
 
-enum What<V> {
-    Literal(Term<V>, Span),
+enum What {
+    Literal(Term, Span),
     Call {
         def: &'static OpDef,
-        args: Vec<Term<V>>,
+        args: Vec<Term>,
         spans: Vec<Span>,
         /// The required type of each literal operand; `None` for those that have the type of the result.
         wanted: Vec<Option<Wanted>>,
         given: Given,
         span: Span,
     },
-    Tuple(Vec<Term<V>>, Span),
+    Tuple(Vec<Term>, Span),
 }
 
 /// How the literal operands of a call are typed.
@@ -57,12 +57,12 @@ pub(super) enum Choice {
     Typed(Vec<Wanted>),
 }
 
-impl<'a, K: Sink> Builder<'a, K> {
-    fn open(&self, id: OpenId) -> &Open<K::V> {
+impl<'a> Builder<'a> {
+    fn open(&self, id: OpenId) -> &Open {
         &self.opens[id.0 as usize]
     }
 
-    fn push_open(&mut self, what: What<K::V>, ty: Type, default: DType) -> OpenId {
+    fn push_open(&mut self, what: What, ty: Type, default: DType) -> OpenId {
         self.opens.push(Open {
             what,
             ty,
@@ -73,7 +73,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// The element type that a term takes if no use requires another; `None` for terms that have a type.
-    pub(super) fn default_type(&self, term: &Term<K::V>, integer: DType) -> Option<DType> {
+    pub(super) fn default_type(&self, term: &Term, integer: DType) -> Option<DType> {
         match term {
             Term::Open(id) if matches!(self.open(*id).what, What::Tuple(..)) => None,
             Term::Open(id) => Some(self.open(*id).default),
@@ -82,14 +82,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// The common default of several literals that must have the same type.
-    pub(super) fn common_default<'t>(
-        &self,
-        terms: impl Iterator<Item = &'t Term<K::V>>,
-        integer: DType,
-    ) -> Option<DType>
-    where
-        K::V: 't,
-    {
+    pub(super) fn common_default<'t>(&self, terms: impl Iterator<Item = &'t Term>, integer: DType) -> Option<DType> {
         let rank = |d: &DType| (d.is_float(), *d == DType::I64);
         terms.filter_map(|t| self.default_type(t, integer)).max_by_key(rank)
     }
@@ -100,7 +93,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// The literal of an open value that is not a call.
-    pub(super) fn literal_of_open(&self, id: OpenId) -> Option<&Term<K::V>> {
+    pub(super) fn literal_of_open(&self, id: OpenId) -> Option<&Term> {
         match &self.open(id).what {
             What::Literal(term, _) => Some(term),
             _ => None,
@@ -108,7 +101,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// The members of an open value that is a tuple.
-    pub(super) fn members_of_open(&self, id: OpenId) -> Option<&[Term<K::V>]> {
+    pub(super) fn members_of_open(&self, id: OpenId) -> Option<&[Term]> {
         match &self.open(id).what {
             What::Tuple(items, _) => Some(items),
             _ => None,
@@ -116,7 +109,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// A term passed to a function parameter without a declared type: numeric literals stay open.
-    pub(super) fn undeclared(&mut self, term: Term<K::V>, span: Span) -> Val<K::V> {
+    pub(super) fn undeclared(&mut self, term: Term, span: Span) -> Val {
         if let Term::List(_) = &term
             && let Some(default) = self.default_type(&term, DType::I32)
             && let Ok(tensor) = literal::tensor(&term, Wanted::Like(default))
@@ -132,8 +125,8 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// A tuple, which stays open if any member is open.
-    pub(super) fn tuple_of(&mut self, items: Vec<Term<K::V>>, span: Span) -> Val<K::V> {
-        let is_open = |t: &Term<K::V>| matches!(t, Term::Open(_)) || self.default_type(t, DType::I32).is_some();
+    pub(super) fn tuple_of(&mut self, items: Vec<Term>, span: Span) -> Val {
+        let is_open = |t: &Term| matches!(t, Term::Open(_)) || self.default_type(t, DType::I32).is_some();
         if items.iter().any(is_open) {
             // Its type is not kept, since the types of nested tuples grow without bound.
             let open = self.push_open(What::Tuple(items, span), Type::Absent, DType::I32);
@@ -147,7 +140,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     pub(super) fn choose(
         &mut self,
         def: &'static OpDef,
-        args: &[Term<K::V>],
+        args: &[Term],
         spans: &[Span],
         given: &Given,
         span: Span,
@@ -247,11 +240,11 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// The type of a call with operands of these types; `None` if it has none.
-    fn probe(&self, def: &'static OpDef, args: &[Term<K::V>], given: &Given, wanted: &[Wanted]) -> Option<Type> {
+    fn probe(&self, def: &'static OpDef, args: &[Term], given: &Given, wanted: &[Wanted]) -> Option<Type> {
         let mut types: Vec<(Type, Option<Tensor>)> = Vec::with_capacity(args.len());
         for (arg, &wanted) in args.iter().zip(wanted) {
             types.push(match arg {
-                Term::Value(v) => (self.sink.ty(v), self.sink.value(v)),
+                Term::Value(v) => (self.sink.ty(*v).clone(), self.sink.value(*v)),
                 Term::None => (Type::Absent, None),
                 Term::Open(id) => {
                     let open = self.open(*id);
@@ -274,7 +267,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// The value of an open one where the type `wanted` is required.
-    pub(super) fn settle(&mut self, id: OpenId, wanted: Wanted) -> Option<K::V> {
+    pub(super) fn settle(&mut self, id: OpenId, wanted: Wanted) -> Option<ValueId> {
         let root = (id, self.open(id).dtype(wanted));
         let mut needed: Vec<(OpenId, DType)> = Vec::new();
         let mut stack = vec![root];
@@ -293,19 +286,19 @@ impl<'a, K: Sink> Builder<'a, K> {
             self.opens[id.0 as usize].made.push((dtype, made));
         }
         match self.made(root.0, root.1) {
-            Some(Some(Term::Value(v))) => Some(v.clone()),
+            Some(Some(Term::Value(v))) => Some(*v),
             _ => None,
         }
     }
 
-    fn made(&self, id: OpenId, dtype: DType) -> Option<&Val<K::V>> {
+    fn made(&self, id: OpenId, dtype: DType) -> Option<&Val> {
         let made = &self.open(id).made;
         made.iter().find(|(d, _)| *d == dtype).map(|(_, value)| value)
     }
 
     /// The open operands of an open value, with the element types they take.
     fn open_operands(&self, id: OpenId, dtype: DType) -> Vec<(OpenId, DType)> {
-        let inner = |term: &Term<K::V>, wanted: Wanted| match term {
+        let inner = |term: &Term, wanted: Wanted| match term {
             Term::Open(id) => Some((*id, self.open(*id).dtype(wanted))),
             _ => None,
         };
@@ -322,7 +315,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// Makes a value whose open operands have been made.
-    fn make(&mut self, id: OpenId, dtype: DType) -> Option<K::V> {
+    fn make(&mut self, id: OpenId, dtype: DType) -> Option<ValueId> {
         let (def, args, spans, wanted, given, span) = match &self.open(id).what {
             What::Literal(term, span) => {
                 let (term, span) = (term.clone(), *span);
@@ -353,10 +346,10 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.emit(def, operands, &spans, &given, span)
     }
 
-    fn made_or_vertex(&mut self, term: Term<K::V>, wanted: Wanted, span: Span) -> Option<K::V> {
+    fn made_or_vertex(&mut self, term: Term, wanted: Wanted, span: Span) -> Option<ValueId> {
         match term {
             Term::Open(id) => match self.made(id, self.open(id).dtype(wanted)) {
-                Some(Some(Term::Value(v))) => Some(v.clone()),
+                Some(Some(Term::Value(v))) => Some(*v),
                 _ => None,
             },
             other => self.vertex_as(other, wanted, span),
@@ -367,19 +360,19 @@ impl<'a, K: Sink> Builder<'a, K> {
     pub(super) fn emit(
         &mut self,
         def: &'static OpDef,
-        mut operands: Vec<K::V>,
+        mut operands: Vec<ValueId>,
         spans: &[Span],
         given: &Given,
         span: Span,
-    ) -> Option<K::V> {
+    ) -> Option<ValueId> {
         let (least, _) = def.arity();
-        while operands.len() > least && operands.last().is_some_and(|v| self.sink.ty(v) == Type::Absent) {
+        while operands.len() > least && operands.last().is_some_and(|v| *self.sink.ty(*v) == Type::Absent) {
             operands.pop();
         }
         let attrs: Vec<(&str, AttrValue)> = given.iter().map(|(n, v, _)| (&**n, v.clone())).collect();
         match self.sink.call(Op::Known(def), &operands, &attrs) {
             Ok(v) => {
-                self.sink.place(&v, span);
+                self.sink.place(v, span);
                 self.counted(v, span)
             }
             Err(e) => {
@@ -391,7 +384,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// A term with a declared type: open values take the declared element type. Other terms are unchanged.
-    pub(crate) fn coerced(&mut self, term: Term<K::V>, declared: &Type, span: Span) -> Val<K::V> {
+    pub(crate) fn coerced(&mut self, term: Term, declared: &Type, span: Span) -> Val {
         match (&term, declared) {
             (Term::Open(id), Type::Tuple(types)) => {
                 let Some(items) = self.members_of_open(*id).map(<[_]>::to_vec) else {
@@ -419,7 +412,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 }
 
-impl<V> Open<V> {
+impl Open {
     /// The element type that the value takes where `wanted` is required.
     fn dtype(&self, wanted: Wanted) -> DType {
         match wanted {

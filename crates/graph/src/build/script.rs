@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Builder, Val};
 use crate::literal::{self, Wanted};
-use crate::sink::Sink;
+use crate::sink::ValueId;
 use crate::term::{self, Term};
 use tautomer_diag::{Diagnostic, Span};
 use tautomer_lang::Compat;
@@ -66,29 +66,20 @@ pub(crate) fn too_many_elements(most: usize) -> Diagnostic {
 }
 
 /// The names defined by a script, each with its value; `None` for a name whose value had a problem.
-#[derive(Debug, Clone)]
-pub(crate) struct Names<V> {
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
     /// Each value is stored with its position in the order of definition.
-    values: FxHashMap<Arc<str>, (usize, Option<V>)>,
+    values: FxHashMap<Arc<str>, (usize, Option<ValueId>)>,
     given: usize,
 }
 
-impl<V> Default for Names<V> {
-    fn default() -> Names<V> {
-        Names {
-            values: FxHashMap::default(),
-            given: 0,
-        }
-    }
-}
-
-impl<V> Names<V> {
-    pub(crate) fn get(&self, name: &str) -> Option<&Option<V>> {
+impl Names {
+    pub(crate) fn get(&self, name: &str) -> Option<&Option<ValueId>> {
         self.values.get(name).map(|(_, value)| value)
     }
 
     /// Sets the value of a name, which becomes the most recent.
-    pub(crate) fn insert(&mut self, name: Arc<str>, value: Option<V>) {
+    pub(crate) fn insert(&mut self, name: Arc<str>, value: Option<ValueId>) {
         self.given += 1;
         self.values.insert(name, (self.given, value));
     }
@@ -100,7 +91,7 @@ impl<V> Names<V> {
 
     /// The names with their values, in order of definition.
     #[expect(clippy::iter_over_hash_type, reason = "the result is sorted")]
-    pub(crate) fn oldest_first(&self) -> Vec<(&str, &Option<V>)> {
+    pub(crate) fn oldest_first(&self) -> Vec<(&str, &Option<ValueId>)> {
         let mut all = Vec::with_capacity(self.values.len());
         for (name, (place, value)) in &self.values {
             all.push((*place, &**name, value));
@@ -112,9 +103,9 @@ impl<V> Names<V> {
 
 /// The state of a script.
 #[derive(Debug, Clone)]
-pub(crate) struct ScriptState<V> {
+pub(crate) struct ScriptState {
     /// The names defined so far.
-    pub(crate) names: Names<V>,
+    pub(crate) names: Names,
     /// The maximum number of elements of a value.
     pub(crate) max_elements: usize,
     /// Its spelling.
@@ -122,10 +113,10 @@ pub(crate) struct ScriptState<V> {
     /// The state of the random number generator.
     pub(crate) random: u64,
     /// The values made by constructors.
-    pub(crate) made: Vec<V>,
+    pub(crate) made: Vec<ValueId>,
 }
 
-impl<V> ScriptState<V> {
+impl ScriptState {
     /// A number below `n`: SplitMix64.
     fn below(&mut self, n: u64) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -136,14 +127,14 @@ impl<V> ScriptState<V> {
     }
 }
 
-impl<'a, K: Sink> Builder<'a, K> {
+impl<'a> Builder<'a> {
     /// The value of one expression.
-    pub(crate) fn value(&mut self, id: ExprId) -> Val<K::V> {
+    pub(crate) fn value(&mut self, id: ExprId) -> Val {
         self.run(Task::Eval(id))
     }
 
     /// Whether a call refers to a script function, and not to an operator of the same name.
-    pub(super) fn is_script_call(&self, name: &str, args: &[Term<K::V>], attrs: Option<&Attrs>) -> bool {
+    pub(super) fn is_script_call(&self, name: &str, args: &[Term], attrs: Option<&Attrs>) -> bool {
         self.script.is_some()
             && attrs.is_none()
             && FUNCTIONS.contains(&name)
@@ -156,7 +147,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// The value of a call that [`Self::is_script_call`] accepts.
-    pub(super) fn script_call(&mut self, name: &str, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+    pub(super) fn script_call(&mut self, name: &str, args: Vec<Term>, ids: &[ExprId], span: Span) -> Val {
         let called = name;
         let name = OTHER_NAMES
             .iter()
@@ -183,7 +174,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    fn constructor(&mut self, name: &str, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+    fn constructor(&mut self, name: &str, args: Vec<Term>, ids: &[ExprId], span: Span) -> Val {
         let shape = self.integers(args.first()?, self.ast.span(*ids.first()?), "a shape")?;
         let elements = shape
             .iter()
@@ -208,9 +199,9 @@ impl<'a, K: Sink> Builder<'a, K> {
                 let extents: Vec<usize> = shape.iter().map(|d| *d as usize).collect();
                 let tensor = Tensor::new(&extents, values)?;
                 let v = self.sink.constant(tensor);
-                self.sink.place(&v, span);
+                self.sink.place(v, span);
                 if let Some(script) = &mut self.script {
-                    script.made.push(v.clone());
+                    script.made.push(v);
                 }
                 return Some(Term::Value(v));
             }
@@ -221,9 +212,9 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// Converts integers mixed with floating-point numbers to floating point.
-    pub(super) fn promoted(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId]) -> Option<Vec<Term<K::V>>> {
-        let dtype = |builder: &Self, term: &Term<K::V>| match term {
-            Term::Value(v) => builder.sink.ty(v).as_tensor().map(|t| t.dtype),
+    pub(super) fn promoted(&mut self, args: Vec<Term>, ids: &[ExprId]) -> Option<Vec<Term>> {
+        let dtype = |builder: &Self, term: &Term| match term {
+            Term::Value(v) => builder.sink.ty(*v).as_tensor().map(|t| t.dtype),
             Term::Open(_) => builder.default_type(term, DType::I32),
             literal => literal::tensor(literal, Wanted::Any).ok().map(|t| t.dtype()),
         };
@@ -255,22 +246,22 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// The product summed over the last axis of the left operand and the first axis of the right one.
-    pub(super) fn dot(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+    pub(super) fn dot(&mut self, args: Vec<Term>, ids: &[ExprId], span: Span) -> Val {
         let args = self.promoted(args, ids)?;
         let wanted = self.wanted(op::lookup(known::ADD)?, &args);
         let mut operands = Vec::new();
         for (arg, id) in args.into_iter().zip(ids) {
             operands.push(self.vertex_as(arg, wanted, self.ast.span(*id))?);
         }
-        let [a, b] = <[K::V; 2]>::try_from(operands).ok()?;
-        let (ta, tb) = (self.sink.ty(&a), self.sink.ty(&b));
-        let (Some(x), Some(y)) = (self.extents(&a), self.extents(&b)) else {
+        let [a, b] = <[ValueId; 2]>::try_from(operands).ok()?;
+        let (ta, tb) = (self.sink.ty(a), self.sink.ty(b));
+        let (Some(x), Some(y)) = (self.extents(a), self.extents(b)) else {
             return self.known_call(known::MATMUL, vec![Term::Value(a), Term::Value(b)], ids, span);
         };
         let (Some(last), Some(first)) = (x.last().copied(), y.first().copied()) else {
             let problem = format!("`dot`: {ta} and {tb}: a single number has no axis to sum over");
             self.report(
-                self.between(problem, &[ta, tb], ids, span)
+                self.between(problem, &[ta.clone(), tb.clone()], ids, span)
                     .help("`*` multiplies by a number"),
             );
             return None;
@@ -280,7 +271,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                 "`dot`: the left operand is {ta} and the right one {tb}: the last axis of the left has size {last} \
                  and the first axis of the right has size {first}, but they must be equal"
             );
-            self.report(self.between(problem, &[ta, tb], ids, span));
+            self.report(self.between(problem, &[ta.clone(), tb.clone()], ids, span));
             return None;
         }
         let is_row = x.len() == 1 && y.len() > 1;
@@ -295,7 +286,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.reshaped(product, &shape, ids, span)
     }
 
-    fn operate(&mut self, mut args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+    fn operate(&mut self, mut args: Vec<Term>, ids: &[ExprId], span: Span) -> Val {
         let which = args.pop();
         let op = match &which {
             Some(Term::Str(sign)) => match &**sign {
@@ -315,14 +306,14 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// `size` elements of each axis from `begin` on; -1 takes all that follow.
-    fn slice_of_size(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+    fn slice_of_size(&mut self, args: Vec<Term>, ids: &[ExprId], span: Span) -> Val {
         let [at, begin_at, size_at] = [0, 1, 2].map(|i| ids.get(i).map_or(span, |id| self.ast.span(*id)));
-        let [tensor, begin, size] = <[Term<K::V>; 3]>::try_from(args).ok()?;
+        let [tensor, begin, size] = <[Term; 3]>::try_from(args).ok()?;
         let begin = self.integers(&begin, begin_at, "positions");
         let size = self.integers(&size, size_at, "sizes");
         let v = self.vertex(tensor, at)?;
-        let (begin, size, ty) = (begin?, size?, self.sink.ty(&v));
-        let shape = self.extents(&v)?;
+        let (begin, size, ty) = (begin?, size?, self.sink.ty(v));
+        let shape = self.extents(v)?;
         for (what, list, at) in [("begin", &begin, begin_at), ("size", &size, size_at)] {
             if list.len() != shape.len() {
                 let problem = format!(
@@ -357,15 +348,15 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.with_lists(known::SLICE, Term::Value(v), &attrs, ids, span)
     }
 
-    fn reshape_to(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
-        let [tensor, shape] = <[Term<K::V>; 2]>::try_from(args).ok()?;
+    fn reshape_to(&mut self, args: Vec<Term>, ids: &[ExprId], span: Span) -> Val {
+        let [tensor, shape] = <[Term; 2]>::try_from(args).ok()?;
         let at = ids.get(1).map_or(span, |id| self.ast.span(*id));
         let shape = self.integers(&shape, at, "a shape")?;
         let tensor = self.vertex(tensor, span)?;
         self.reshaped(Term::Value(tensor), &shape, ids, span)
     }
 
-    fn reshaped(&mut self, tensor: Term<K::V>, shape: &[i64], ids: &[ExprId], span: Span) -> Val<K::V> {
+    fn reshaped(&mut self, tensor: Term, shape: &[i64], ids: &[ExprId], span: Span) -> Val {
         let def = op::lookup(known::RESHAPE)?;
         let given = vec![
             ("shape".into(), AttrValue::ints(shape), span),
@@ -374,24 +365,17 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.operator(def, vec![tensor], ids, given, span)
     }
 
-    fn with_lists(
-        &mut self,
-        name: &str,
-        tensor: Term<K::V>,
-        lists: &[(&str, Vec<i64>)],
-        ids: &[ExprId],
-        span: Span,
-    ) -> Val<K::V> {
+    fn with_lists(&mut self, name: &str, tensor: Term, lists: &[(&str, Vec<i64>)], ids: &[ExprId], span: Span) -> Val {
         let given = lists.iter().map(|(n, list)| ((*n).into(), AttrValue::ints(list), span));
         self.operator(op::lookup(name)?, vec![tensor], ids, given.collect(), span)
     }
 
     /// A property of a tensor that follows from its type.
-    fn property(&mut self, name: &str, args: Vec<Term<K::V>>, span: Span) -> Val<K::V> {
+    fn property(&mut self, name: &str, args: Vec<Term>, span: Span) -> Val {
         let v = self.vertex(args.into_iter().next()?, span)?;
-        let ty = self.sink.ty(&v);
+        let ty = self.sink.ty(v);
         let int = |n: i64| Term::Int(Dim::Const(n));
-        match (name, self.extents(&v)) {
+        match (name, self.extents(v)) {
             ("dtype", _) => {
                 let full = self.script.as_ref().filter(|s| s.compat == Compat::Full);
                 Some(match full {
@@ -413,19 +397,19 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// The dimensions of a value, if all are known.
-    fn extents(&self, v: &K::V) -> Option<Vec<i64>> {
+    fn extents(&self, v: ValueId) -> Option<Vec<i64>> {
         let ty = self.sink.ty(v);
         let shape = ty.as_tensor()?.shape.as_ref()?.to_concrete()?;
         shape.iter().map(|d| i64::try_from(*d).ok()).collect()
     }
 
     /// Integers that are known before the script runs: a list or tuple of them, or a name for one.
-    fn integers(&mut self, term: &Term<K::V>, span: Span, what: &str) -> Option<Vec<i64>> {
+    fn integers(&mut self, term: &Term, span: Span, what: &str) -> Option<Vec<i64>> {
         let of_tensor = |t: Tensor| -> Option<Vec<i64>> {
             let all = t.to_ints().filter(|_| t.shape().len() <= 1)?;
             all.into_iter().map(|n| i64::try_from(n).ok()).collect()
         };
-        let one = |builder: &Self, term: &Term<K::V>| match term {
+        let one = |builder: &Self, term: &Term| match term {
             Term::Int(n) => n.as_const(),
             Term::Open(id) => builder.literal_of_open(*id).and_then(|t| match t {
                 Term::Int(n) => n.as_const(),
@@ -433,7 +417,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             }),
             Term::Value(v) => builder
                 .sink
-                .value(v)
+                .value(*v)
                 .and_then(of_tensor)
                 .filter(|l| l.len() == 1)
                 .map(|l| l[0]),
@@ -442,7 +426,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         let found = match term {
             Term::List(items) => items.iter().map(|item| one(self, item)).collect(),
             Term::Tensor(t) => of_tensor(t.clone()),
-            Term::Value(v) => self.sink.value(v).and_then(of_tensor),
+            Term::Value(v) => self.sink.value(*v).and_then(of_tensor),
             other => one(self, other).map(|n| vec![n]),
         };
         if found.is_none() {
@@ -457,17 +441,17 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// `x[i]` and `x[a..b]` of a tensor: one or several positions of its first axis.
-    pub(super) fn tensor_index(&mut self, id: ExprId, v: K::V) -> Val<K::V> {
+    pub(super) fn tensor_index(&mut self, id: ExprId, v: ValueId) -> Val {
         let span = self.ast.span(id);
         let ast = self.ast;
         match ast.kind(id) {
             ExprKind::Index { base, index } => {
                 let at = self.term(*index)?;
-                if let (Term::Int(i), Some(extent)) = (&at, self.extents(&v).and_then(|e| e.first().copied()))
+                if let (Term::Int(i), Some(extent)) = (&at, self.extents(v).and_then(|e| e.first().copied()))
                     && let Some(i) = i.as_const()
                     && !(-extent..extent).contains(&i)
                 {
-                    let ty = self.sink.ty(&v);
+                    let ty = self.sink.ty(v);
                     let problem = format!("position {i} is out of range for the first axis of {ty}");
                     self.report(Diagnostic::error("T0202", problem).label(span, ""));
                     return None;

@@ -1,16 +1,16 @@
 //! Declared types and the symbols in them.
 
+use crate::sink::ValueId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Builder;
-use crate::sink::Sink;
 use crate::term::{self, Scope, Term};
 use tautomer_diag::Diagnostic;
 use tautomer_lang::ast::{DimExpr, Dims, ExprId, ExprKind, TypeExpr, TypeKind};
 use tautomer_tensor::{Dim, MAX_RANK, Shape, Tensor, TensorType, Type};
 
-impl<K: Sink> Builder<'_, K> {
+impl Builder<'_> {
     /// The type of a type expression; symbols in it become defined.
     pub(crate) fn type_of(&mut self, ty: &TypeExpr, unknown: &mut dyn FnMut() -> Dim) -> Option<Type> {
         match &ty.kind {
@@ -117,17 +117,15 @@ struct DimScope<'a> {
 }
 
 impl Scope for DimScope<'_> {
-    type V = ();
-
-    fn name(&self, name: &str) -> Option<Term<()>> {
+    fn name(&self, name: &str) -> Option<Term> {
         self.symbols.contains(name).then(|| Term::Int(Dim::symbol(name)))
     }
 
-    fn ty(&self, (): &()) -> Type {
+    fn ty(&self, _: ValueId) -> Type {
         Type::Absent
     }
 
-    fn constant(&self, (): &()) -> Option<Tensor> {
+    fn constant(&self, _: ValueId) -> Option<Tensor> {
         None
     }
 }

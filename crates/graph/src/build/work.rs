@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::budget::tuple_size;
 use super::{Builder, Val};
-use crate::sink::Sink;
+use crate::sink::ValueId;
 use crate::term::{self, Term};
 use tautomer_diag::Span;
 use tautomer_lang::ast::{Ast, BinaryOp, Block, ExprId, ExprKind, Let, TypeExpr, TypeKind};
@@ -12,23 +12,23 @@ use tautomer_op::known;
 use tautomer_tensor::{Dim, TensorType, Type};
 
 /// A pending task; results of expressions are kept on a stack of values.
-pub(super) enum Task<'a, V> {
+pub(super) enum Task<'a> {
     Eval(ExprId),
     /// Makes the value of an expression from the values above this height.
     Finish(ExprId, usize),
     Block(&'a Block),
     Let(&'a Let),
-    Bind(Arc<str>, Val<V>),
+    Bind(Arc<str>, Val),
     PopScope(usize),
     PopFrame,
     /// Literals take the element types that the function declares for its result.
     Result(&'a TypeExpr),
 }
 
-impl<'a, K: Sink> Builder<'a, K> {
+impl<'a> Builder<'a> {
     /// Runs all tasks, the last one first, and returns the values they leave.
-    pub(super) fn work(&mut self, mut tasks: Vec<Task<'a, K::V>>) -> Vec<Val<K::V>> {
-        let mut values: Vec<Val<K::V>> = Vec::new();
+    pub(super) fn work(&mut self, mut tasks: Vec<Task<'a>>) -> Vec<Val> {
+        let mut values: Vec<Val> = Vec::new();
         while let Some(task) = tasks.pop() {
             if self.budget.spent {
                 return vec![None];
@@ -84,7 +84,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         values
     }
 
-    fn start(&mut self, id: ExprId, tasks: &mut Vec<Task<'a, K::V>>, values: &mut Vec<Val<K::V>>) {
+    fn start(&mut self, id: ExprId, tasks: &mut Vec<Task<'a>>, values: &mut Vec<Val>) {
         let base = values.len();
         let ast = self.ast;
         if let Some(value) = self.hoisted.get(&id) {
@@ -164,20 +164,14 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    fn finish(
-        &mut self,
-        id: ExprId,
-        args: Vec<Val<K::V>>,
-        tasks: &mut Vec<Task<'a, K::V>>,
-        values: &mut Vec<Val<K::V>>,
-    ) {
+    fn finish(&mut self, id: ExprId, args: Vec<Val>, tasks: &mut Vec<Task<'a>>, values: &mut Vec<Val>) {
         let Some(args) = args.into_iter().collect::<Option<Vec<_>>>() else {
             values.push(None);
             return;
         };
         let span = self.ast.span(id);
         let ast = self.ast;
-        let typed = |t: &Term<K::V>| matches!(t, Term::Value(_) | Term::Open(_));
+        let typed = |t: &Term| matches!(t, Term::Value(_) | Term::Open(_));
         let literal = self.fold_terms && !args.iter().any(typed);
         let value = match ast.kind(id) {
             ExprKind::Unary { .. } | ExprKind::Binary { .. } if literal => self.term(id),
@@ -239,8 +233,8 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// A tuple, if the budget has room for its type, which is checked before the tuple is made.
-    pub(super) fn tuple_of_values(&mut self, items: &[K::V], span: Span) -> Option<K::V> {
-        let sizes = items.iter().map(|item| self.sink.with_ty(item, &tuple_size));
+    pub(super) fn tuple_of_values(&mut self, items: &[ValueId], span: Span) -> Option<ValueId> {
+        let sizes = items.iter().map(|item| tuple_size(self.sink.ty(*item)));
         let (parts, depth) = sizes.fold((0, 1), |(size, depth), (inner, nested)| {
             (size + 1 + inner, depth.max(nested + 1))
         });
@@ -248,7 +242,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// Schedules operands; a comprehension becomes one operand for each value of its variable.
-    pub(super) fn push_args(&mut self, args: &'a [ExprId], tasks: &mut Vec<Task<'a, K::V>>) {
+    pub(super) fn push_args(&mut self, args: &'a [ExprId], tasks: &mut Vec<Task<'a>>) {
         for &arg in args.iter().rev() {
             let ExprKind::Comprehension { body, var, iter, cond } = self.ast.kind(arg) else {
                 tasks.push(Task::Eval(arg));

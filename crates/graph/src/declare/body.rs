@@ -1,5 +1,6 @@
 //! The body of a declared operator as a function.
 
+use crate::sink::ValueId;
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -76,11 +77,11 @@ pub(super) fn program(decl: &OperatorDecl) -> Program {
 
 /// Binds the names of the operands and attributes of a call in the body of its operator. A variadic operand is the list
 /// of its values.
-pub(crate) fn bind_operands<K: Sink>(
-    builder: &mut Builder<'_, K>,
+pub(crate) fn bind_operands(
+    builder: &mut Builder<'_>,
     (declared, attr_defs): (&[Operand], &[AttrDef]),
     names: &[std::sync::Arc<str>],
-    operands: &[K::V],
+    operands: &[ValueId],
     attrs: &[AttrValue],
 ) {
     for (attr, value) in attr_defs.iter().zip(attrs) {
@@ -90,11 +91,14 @@ pub(crate) fn bind_operands<K: Sink>(
         let value = match declared.get(i).map(|o| o.kind) {
             Some(OperandKind::Variadic) => {
                 let rest = operands.get(i..).unwrap_or_default();
-                Term::List(rest.iter().cloned().map(Term::Value).collect())
+                Term::List(rest.iter().copied().map(Term::Value).collect())
             }
             _ => {
-                let given = operands.get(i).filter(|v| builder.sink.ty(v) != Type::Absent);
-                given.map_or(Term::None, |v| Term::Value(v.clone()))
+                let given = operands
+                    .get(i)
+                    .copied()
+                    .filter(|v| *builder.sink.ty(*v) != Type::Absent);
+                given.map_or(Term::None, Term::Value)
             }
         };
         builder.bind(name, Some(value));

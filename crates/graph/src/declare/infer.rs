@@ -192,14 +192,13 @@ fn dim_fits(ast: &Ast, wanted: ExprId, dim: &Dim, symbols: &mut Symbols) -> bool
 fn dim_of(ast: &Ast, id: ExprId, symbols: &Symbols) -> Option<Dim> {
     struct Values<'a>(&'a Symbols);
     impl crate::term::Scope for Values<'_> {
-        type V = ();
-        fn name(&self, name: &str) -> Option<crate::term::Term<()>> {
+        fn name(&self, name: &str) -> Option<crate::term::Term> {
             self.0.get(name).cloned().map(crate::term::Term::Int)
         }
-        fn ty(&self, (): &()) -> Type {
+        fn ty(&self, _: crate::ValueId) -> Type {
             Type::Absent
         }
-        fn constant(&self, (): &()) -> Option<tautomer_tensor::Tensor> {
+        fn constant(&self, _: crate::ValueId) -> Option<tautomer_tensor::Tensor> {
             None
         }
     }

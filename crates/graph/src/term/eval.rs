@@ -1,6 +1,6 @@
 //! Recursive evaluation of attribute expressions, with a limited depth.
 
-use super::{Evaluator, Identity, MAX_TERM_DEPTH, Result, Term, TermError, joined, kind, known, letters};
+use super::{Evaluator, MAX_TERM_DEPTH, Result, Term, TermError, joined, kind, known, letters};
 use tautomer_diag::Span;
 use tautomer_lang::ast::{ExprId, ExprKind, UnaryOp};
 use tautomer_tensor::{DType, Tensor};
@@ -8,8 +8,8 @@ use tautomer_tensor::{DType, Tensor};
 /// The maximum number of elements of a range.
 const MAX_RANGE: i64 = 1 << 16;
 
-impl<V: Identity> Evaluator<'_, V> {
-    pub(super) fn eval(&mut self, id: ExprId) -> Result<V> {
+impl Evaluator<'_> {
+    pub(super) fn eval(&mut self, id: ExprId) -> Result {
         let span = self.ast.span(id);
         if self.depth >= MAX_TERM_DEPTH {
             return Err(TermError::new(
@@ -24,7 +24,7 @@ impl<V: Identity> Evaluator<'_, V> {
         out
     }
 
-    fn eval_kind(&mut self, id: ExprId, span: Span) -> Result<V> {
+    fn eval_kind(&mut self, id: ExprId, span: Span) -> Result {
         let ast = self.ast;
         match ast.kind(id) {
             ExprKind::Int { value, suffix: None } => {
@@ -152,7 +152,7 @@ impl<V: Identity> Evaluator<'_, V> {
         }
     }
 
-    fn eval_all(&mut self, ids: &[ExprId]) -> std::result::Result<Vec<Term<V>>, TermError> {
+    fn eval_all(&mut self, ids: &[ExprId]) -> std::result::Result<Vec<Term>, TermError> {
         let mut out = Vec::with_capacity(ids.len());
         for &id in ids {
             if let ExprKind::Comprehension { .. } = self.ast.kind(id) {
@@ -167,7 +167,7 @@ impl<V: Identity> Evaluator<'_, V> {
         Ok(out)
     }
 
-    fn name(&mut self, name: &str, span: Span) -> Result<V> {
+    fn name(&mut self, name: &str, span: Span) -> Result {
         if let Some(at) = self.locals.iter().rposition(|(n, _)| &**n == name) {
             let (_, term) = &self.locals[at];
             let weight = term.weight();
@@ -217,7 +217,7 @@ impl<V: Identity> Evaluator<'_, V> {
         }
     }
 
-    pub(super) fn range(&mut self, from: i64, to: i64, span: Span) -> Result<V> {
+    pub(super) fn range(&mut self, from: i64, to: i64, span: Span) -> Result {
         let length = to.saturating_sub(from);
         if length > MAX_RANGE {
             return Err(TermError::new(
@@ -229,7 +229,7 @@ impl<V: Identity> Evaluator<'_, V> {
         Ok(Term::List((from..to).map(|v| Term::Int(v.into())).collect()))
     }
 
-    fn element(&mut self, base: Term<V>, at: i64, span: Span) -> Result<V> {
+    fn element(&mut self, base: Term, at: i64, span: Span) -> Result {
         self.spend(base.weight(), span)?;
         let items = match base {
             Term::List(items) => items,
@@ -244,9 +244,9 @@ impl<V: Identity> Evaluator<'_, V> {
             .ok_or_else(|| TermError::new(span, format!("there is no element {at} in a list of {n}")))
     }
 
-    fn field(&self, term: Term<V>, field: &str, span: Span) -> Result<V> {
+    fn field(&self, term: Term, field: &str, span: Span) -> Result {
         let ty = match &term {
-            Term::Value(v) => Some(self.scope.ty(v)),
+            Term::Value(v) => Some(self.scope.ty(*v)),
             Term::Open(open) => self.scope.open_type(*open),
             _ => None,
         };

@@ -1,6 +1,7 @@
 //! The functions of attribute expressions.
 
-use super::{Evaluator, Identity, Result, Term, TermError, float, from_tensor, kind, known, letters};
+use super::{Evaluator, Result, Term, TermError, float, from_tensor, kind, known, letters};
+use crate::sink::ValueId;
 use tautomer_diag::Span;
 use tautomer_tensor::{Dim, Shape, Tensor, Type};
 
@@ -92,17 +93,17 @@ pub fn term_function(name: &str) -> Option<&'static TermFunction> {
     TERM_FUNCTIONS.iter().find(|function| function.name == name)
 }
 
-impl<V: Identity> Evaluator<'_, V> {
-    pub(super) fn function(&mut self, name: &str, args: Vec<Term<V>>, span: Span) -> Result<V> {
+impl Evaluator<'_> {
+    pub(super) fn function(&mut self, name: &str, args: Vec<Term>, span: Span) -> Result {
         self.spend(args.iter().map(Term::weight).sum(), span)?;
         let value = self.function_value(name, args, span)?;
         self.limited(value, span)
     }
 
-    fn function_value(&mut self, name: &str, mut args: Vec<Term<V>>, span: Span) -> Result<V> {
+    fn function_value(&mut self, name: &str, mut args: Vec<Term>, span: Span) -> Result {
         let arity = args.len();
         let wrong = || TermError::new(span, format!("`{name}` does not take {arity} operands of this kind"));
-        let int_list = |term: &Term<V>| -> std::result::Result<Vec<Dim>, TermError> {
+        let int_list = |term: &Term| -> std::result::Result<Vec<Dim>, TermError> {
             match term {
                 Term::List(items) => items
                     .iter()
@@ -114,7 +115,7 @@ impl<V: Identity> Evaluator<'_, V> {
                 _ => Err(wrong()),
             }
         };
-        let consts = |term: &Term<V>| -> std::result::Result<Vec<i64>, TermError> {
+        let consts = |term: &Term| -> std::result::Result<Vec<i64>, TermError> {
             int_list(term)?.iter().map(|d| known(d, span)).collect()
         };
         let ints = |dims: Vec<i64>| Term::List(dims.into_iter().map(|d| Term::Int(d.into())).collect());
@@ -123,7 +124,7 @@ impl<V: Identity> Evaluator<'_, V> {
             ("len", [Term::Str(text)]) => Term::Int(text.chars().count().into()),
             // The position of a letter in a layout, or of an element in a list.
             ("index", [Term::Str(text), Term::Str(letter)]) => {
-                let place = letters::<V>(text).iter().position(|t| *t == Term::Str(letter.clone()));
+                let place = letters(text).iter().position(|t| *t == Term::Str(letter.clone()));
                 Term::Int(
                     place
                         .ok_or_else(|| TermError::new(span, format!("there is no {letter:?} in {text:?}")))?
@@ -164,7 +165,7 @@ impl<V: Identity> Evaluator<'_, V> {
                     .collect(),
             ),
             ("all" | "any", items) => {
-                let flat: Vec<&Term<V>> = match items {
+                let flat: Vec<&Term> = match items {
                     [Term::List(inner)] => inner.iter().collect(),
                     several => several.iter().collect(),
                 };
@@ -194,22 +195,22 @@ impl<V: Identity> Evaluator<'_, V> {
                 ints(out)
             }
             ("given", [Term::None]) => Term::Bool(false),
-            ("given", [Term::Value(v)]) => Term::Bool(!matches!(self.scope.ty(v), Type::Absent)),
+            ("given", [Term::Value(v)]) => Term::Bool(!matches!(self.scope.ty(*v), Type::Absent)),
             ("given", [_]) => Term::Bool(true),
-            ("is_static", [Term::Value(v)]) => Term::Bool(self.scope.is_static(v)),
+            ("is_static", [Term::Value(v)]) => Term::Bool(self.scope.is_static(*v)),
             ("value", [Term::Value(v)]) => {
-                let value = self.constant(v, span)?;
+                let value = self.constant(*v, span)?;
                 self.spend(value.len(), span)?;
                 from_tensor(&value)
                     .ok_or_else(|| TermError::unknown(span, "only scalars and lists have a value here"))?
             }
             ("value", [term]) => term.clone(),
             ("is_zero" | "is_one", [Term::Value(v)]) => {
-                let value = self.constant(v, span)?;
+                let value = self.constant(*v, span)?;
                 let wanted = if name == "is_zero" { 0.0 } else { 1.0 };
                 Term::Bool(value.to_f64s().is_some_and(|all| all.iter().all(|x| *x == wanted)))
             }
-            ("is_uniform", [Term::Value(v)]) => Term::Bool(self.constant(v, span)?.is_uniform()),
+            ("is_uniform", [Term::Value(v)]) => Term::Bool(self.constant(*v, span)?.is_uniform()),
             ("broadcasts", [a, b]) => {
                 let (a, b) = (self.shape_of(a, span)?, self.shape_of(b, span)?);
                 Term::Bool(broadcasts_to(&b, &a))
@@ -230,15 +231,15 @@ impl<V: Identity> Evaluator<'_, V> {
         })
     }
 
-    fn constant(&self, v: &V, span: Span) -> std::result::Result<Tensor, TermError> {
+    fn constant(&self, v: ValueId, span: Span) -> std::result::Result<Tensor, TermError> {
         self.scope
             .constant(v)
             .ok_or_else(|| TermError::unknown(span, "this is not a known constant"))
     }
 
-    fn shape_of(&self, term: &Term<V>, span: Span) -> std::result::Result<Shape, TermError> {
+    fn shape_of(&self, term: &Term, span: Span) -> std::result::Result<Shape, TermError> {
         match term {
-            Term::Value(v) => match self.scope.ty(v) {
+            Term::Value(v) => match self.scope.ty(*v) {
                 Type::Tensor(t) => t.shape.ok_or_else(|| TermError::unknown(span, "the rank is not known")),
                 other => Err(TermError::new(span, format!("expected a tensor, and this is {other}"))),
             },
@@ -261,7 +262,7 @@ impl<V: Identity> Evaluator<'_, V> {
 }
 
 /// The least or the greatest of some numbers: an integer if all of them are integers.
-fn extreme<V: Identity>(least: bool, items: &[Term<V>]) -> Option<Term<V>> {
+fn extreme(least: bool, items: &[Term]) -> Option<Term> {
     let ints: Option<Vec<&Dim>> = items
         .iter()
         .map(|t| match t {

@@ -6,6 +6,7 @@ mod functions;
 mod operators;
 mod value;
 
+use crate::sink::ValueId;
 use std::sync::Arc;
 
 use self::value::{float, from_tensor, joined, letters};
@@ -17,9 +18,9 @@ use tautomer_tensor::{DType, Dim, MAX_DIM_PARTS, Tensor, Type, assume};
 pub use self::functions::{Reads, ResultKind, TERM_FUNCTIONS, TermFunction, term_function};
 pub use self::value::{from_attr, kind, to_attr};
 
-/// The value of an attribute expression; `V` identifies a value of the graph.
+/// The value of an attribute expression.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Term<V> {
+pub enum Term {
     /// An integer, possibly symbolic.
     Int(Dim),
     /// An integer that does not fit in 64 signed bits.
@@ -33,7 +34,7 @@ pub enum Term<V> {
     /// An element type.
     DType(DType),
     /// A list.
-    List(Vec<Term<V>>),
+    List(Vec<Term>),
     /// An omitted operand or attribute.
     None,
     /// A known tensor.
@@ -43,38 +44,31 @@ pub enum Term<V> {
     /// A value made only of literals, whose element type is decided by its use; it is stored in the graph builder.
     Open(OpenId),
     /// A value of the graph.
-    Value(V),
+    Value(ValueId),
 }
 
 /// Identifies a value in its builder that has no element type yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OpenId(pub(crate) u32);
 
-/// The identity of a value in a graph.
-pub trait Identity: Clone + PartialEq + std::fmt::Debug {}
-
-impl<V: Clone + PartialEq + std::fmt::Debug> Identity for V {}
-
 /// The meaning of names in an attribute expression.
 pub trait Scope {
-    /// Identifies a value of the graph.
-    type V: Identity;
     /// The meaning of a name.
-    fn name(&self, name: &str) -> Option<Term<Self::V>>;
+    fn name(&self, name: &str) -> Option<Term>;
     /// The member `w[i]` of an indexed family.
-    fn indexed(&self, _name: &str, _index: i64) -> Option<Term<Self::V>> {
+    fn indexed(&self, _name: &str, _index: i64) -> Option<Term> {
         None
     }
     /// The type of a value.
-    fn ty(&self, v: &Self::V) -> Type;
+    fn ty(&self, v: ValueId) -> Type;
     /// The constant value, if it is one.
-    fn constant(&self, v: &Self::V) -> Option<Tensor>;
+    fn constant(&self, v: ValueId) -> Option<Tensor>;
     /// The default type of a value without an element type.
     fn open_type(&self, _open: OpenId) -> Option<Type> {
         None
     }
     /// True if the value depends only on parameters and constants.
-    fn is_static(&self, _v: &Self::V) -> bool {
+    fn is_static(&self, _v: ValueId) -> bool {
         false
     }
     /// True for a name whose value has a problem that was reported.
@@ -96,17 +90,15 @@ pub trait Scope {
 pub struct NoNames;
 
 impl Scope for NoNames {
-    type V = ();
-
-    fn name(&self, _: &str) -> Option<Term<()>> {
+    fn name(&self, _: &str) -> Option<Term> {
         None
     }
 
-    fn ty(&self, (): &()) -> Type {
+    fn ty(&self, _: ValueId) -> Type {
         Type::Absent
     }
 
-    fn constant(&self, (): &()) -> Option<Tensor> {
+    fn constant(&self, _: ValueId) -> Option<Tensor> {
         None
     }
 }
@@ -115,7 +107,7 @@ impl Scope for NoNames {
 ///
 /// # Errors
 /// An error at the part that has no value.
-pub fn eval<S: Scope>(ast: &Ast, id: ExprId, scope: &S) -> Result<S::V> {
+pub fn eval(ast: &Ast, id: ExprId, scope: &dyn Scope) -> Result {
     eval_within(ast, id, scope, &mut MAX_TERM_STEPS.clone())
 }
 
@@ -123,7 +115,7 @@ pub fn eval<S: Scope>(ast: &Ast, id: ExprId, scope: &S) -> Result<S::V> {
 ///
 /// # Errors
 /// Same as for [`eval`].
-pub(crate) fn eval_within<S: Scope>(ast: &Ast, id: ExprId, scope: &S, steps: &mut usize) -> Result<S::V> {
+pub(crate) fn eval_within(ast: &Ast, id: ExprId, scope: &dyn Scope, steps: &mut usize) -> Result {
     let mut evaluator = Evaluator {
         ast,
         scope,
@@ -140,7 +132,7 @@ pub(crate) fn eval_within<S: Scope>(ast: &Ast, id: ExprId, scope: &S, steps: &mu
 ///
 /// # Errors
 /// Same as for `eval`; also if the value is not a boolean.
-pub fn condition<S: Scope>(ast: &Ast, id: ExprId, scope: &S) -> std::result::Result<bool, TermError> {
+pub fn condition(ast: &Ast, id: ExprId, scope: &dyn Scope) -> std::result::Result<bool, TermError> {
     condition_within(ast, id, scope, &mut MAX_TERM_STEPS.clone())
 }
 
@@ -148,10 +140,10 @@ pub fn condition<S: Scope>(ast: &Ast, id: ExprId, scope: &S) -> std::result::Res
 ///
 /// # Errors
 /// Same as for [`condition`].
-pub(crate) fn condition_within<S: Scope>(
+pub(crate) fn condition_within(
     ast: &Ast,
     id: ExprId,
-    scope: &S,
+    scope: &dyn Scope,
     steps: &mut usize,
 ) -> std::result::Result<bool, TermError> {
     match eval_within(ast, id, scope, steps)? {
@@ -164,16 +156,16 @@ pub(crate) fn condition_within<S: Scope>(
 }
 
 /// An evaluation, with the loop variables of the enclosing comprehensions.
-struct Evaluator<'a, V: Identity> {
+struct Evaluator<'a> {
     ast: &'a Ast,
-    scope: &'a dyn Scope<V = V>,
-    locals: Vec<(Arc<str>, Term<V>)>,
+    scope: &'a dyn Scope,
+    locals: Vec<(Arc<str>, Term)>,
     depth: usize,
     /// The remaining steps.
     steps: usize,
 }
 
-impl<V: Identity> Evaluator<'_, V> {
+impl Evaluator<'_> {
     /// Counts steps: one for each expression evaluated, and one for each list element made.
     fn spend(&mut self, steps: usize, span: Span) -> std::result::Result<(), TermError> {
         match self.steps.checked_sub(steps) {
@@ -197,7 +189,7 @@ impl<V: Identity> Evaluator<'_, V> {
     }
 
     /// Rejects an integer whose expression has too many parts.
-    fn limited(&self, term: Term<V>, span: Span) -> Result<V> {
+    fn limited(&self, term: Term, span: Span) -> Result {
         match &term {
             Term::Int(d) if d.is_too_large() => Err(TermError {
                 help: Some("replace the dimension by a symbol of its own".into()),
@@ -256,7 +248,7 @@ pub const MAX_TERM_DEPTH: usize = 200;
 /// expressions of a program share them, plus as many as its text is long.
 pub const MAX_TERM_STEPS: usize = 1 << 20;
 
-type Result<V> = std::result::Result<Term<V>, TermError>;
+type Result = std::result::Result<Term, TermError>;
 
 /// The value of an integer without symbols.
 fn known(dim: &Dim, span: Span) -> std::result::Result<i64, TermError> {

@@ -1,17 +1,17 @@
 //! Operators between attribute expressions, and equality.
 
-use super::{Evaluator, Identity, NO_MEMBERS, Result, Term, TermError, float, kind};
+use super::{Evaluator, NO_MEMBERS, Result, Term, TermError, float, kind};
 use tautomer_diag::Span;
 use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind};
 use tautomer_tensor::Dim;
 
-impl<V: Identity> Evaluator<'_, V> {
-    pub(super) fn binary(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, span: Span) -> Result<V> {
+impl Evaluator<'_> {
+    pub(super) fn binary(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, span: Span) -> Result {
         let value = self.binary_value(op, lhs, rhs, span)?;
         self.limited(value, span)
     }
 
-    fn binary_value(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, span: Span) -> Result<V> {
+    fn binary_value(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, span: Span) -> Result {
         use BinaryOp as B;
         let a = self.eval(lhs)?;
         match (op, &a) {
@@ -28,7 +28,7 @@ impl<V: Identity> Evaluator<'_, V> {
             });
         }
         let b = self.eval(rhs)?;
-        let mismatch = |a: &Term<V>, b: &Term<V>| {
+        let mismatch = |a: &Term, b: &Term| {
             TermError::new(
                 span,
                 format!("`{}` does not apply to {} and {}", op.symbol(), kind(a), kind(b)),
@@ -94,7 +94,7 @@ impl<V: Identity> Evaluator<'_, V> {
     }
 
     /// Equality. Lists of different lengths differ; symbolic integers are equal if they are the same expression.
-    pub(super) fn equal(&self, a: &Term<V>, b: &Term<V>, span: Span) -> std::result::Result<bool, TermError> {
+    pub(super) fn equal(&self, a: &Term, b: &Term, span: Span) -> std::result::Result<bool, TermError> {
         Ok(match (a, b) {
             (Term::Int(x), Term::Int(y)) => match x.equals(y) {
                 Some(equal) => equal,

@@ -4,7 +4,7 @@ use super::Term;
 use tautomer_op::{AttrValue, Real};
 use tautomer_tensor::{DType, Tensor, assume};
 
-impl<V> Term<V> {
+impl Term {
     /// The cost of working with the term: the elements of lists and nested lists, the length of a string, the terms of
     /// a symbolic integer.
     pub(super) fn weight(&self) -> usize {
@@ -18,7 +18,7 @@ impl<V> Term<V> {
 }
 
 /// The attribute value of a term; `None` for values of the graph and mixed lists.
-pub fn to_attr<V>(term: &Term<V>) -> Option<AttrValue> {
+pub fn to_attr(term: &Term) -> Option<AttrValue> {
     Some(match term {
         Term::None => AttrValue::None,
         Term::Int(d) => AttrValue::Int(d.clone()),
@@ -39,7 +39,7 @@ pub fn to_attr<V>(term: &Term<V>) -> Option<AttrValue> {
             } else if let Some(reals) = items.iter().map(|t| float(t).map(Real)).collect() {
                 AttrValue::Floats(reals)
             } else {
-                let text = |t: &Term<V>| if let Term::Str(s) = t { Some(s.clone()) } else { None };
+                let text = |t: &Term| if let Term::Str(s) = t { Some(s.clone()) } else { None };
                 AttrValue::Strs(items.iter().map(text).collect::<Option<_>>()?)
             }
         }
@@ -47,7 +47,7 @@ pub fn to_attr<V>(term: &Term<V>) -> Option<AttrValue> {
 }
 
 /// The term of an attribute value.
-pub fn from_attr<V>(value: &AttrValue) -> Term<V> {
+pub fn from_attr(value: &AttrValue) -> Term {
     match value {
         AttrValue::None => Term::None,
         AttrValue::Bool(b) => Term::Bool(*b),
@@ -64,7 +64,7 @@ pub fn from_attr<V>(value: &AttrValue) -> Term<V> {
 }
 
 /// A description of the kind of term, for messages.
-pub fn kind<V>(term: &Term<V>) -> &'static str {
+pub fn kind(term: &Term) -> &'static str {
     match term {
         Term::Int(_) | Term::Wide(_) => "an integer",
         Term::Float(_) => "a number",
@@ -79,7 +79,7 @@ pub fn kind<V>(term: &Term<V>) -> &'static str {
     }
 }
 
-pub(super) fn float<V>(term: &Term<V>) -> Option<f64> {
+pub(super) fn float(term: &Term) -> Option<f64> {
     match term {
         Term::Float(v) => Some(*v),
         Term::Int(d) => d.as_const().map(|v| v as f64).or_else(|| {
@@ -93,8 +93,8 @@ pub(super) fn float<V>(term: &Term<V>) -> Option<f64> {
 }
 
 /// A list of scalars as a term; a scalar if there is one element, independent of the rank.
-pub(super) fn from_tensor<V>(tensor: &Tensor) -> Option<Term<V>> {
-    let items: Vec<Term<V>> = if tensor.dtype() == DType::Bool {
+pub(super) fn from_tensor(tensor: &Tensor) -> Option<Term> {
+    let items: Vec<Term> = if tensor.dtype() == DType::Bool {
         tensor.to_ints()?.into_iter().map(|x| Term::Bool(x != 0)).collect()
     } else if tensor.dtype().is_float() {
         tensor.to_f64s()?.into_iter().map(Term::Float).collect()
@@ -113,12 +113,12 @@ pub(super) fn from_tensor<V>(tensor: &Tensor) -> Option<Term<V>> {
 }
 
 /// The letters of a string, each as a separate string.
-pub(super) fn letters<V>(text: &str) -> Vec<Term<V>> {
+pub(super) fn letters(text: &str) -> Vec<Term> {
     text.chars().map(|c| Term::Str(c.to_string().into())).collect()
 }
 
 /// Letters joined to one string.
-pub(super) fn joined<V>(letters: &[Term<V>]) -> Term<V> {
+pub(super) fn joined(letters: &[Term]) -> Term {
     let text: String = letters
         .iter()
         .filter_map(|t| if let Term::Str(s) = t { Some(&**s) } else { None })

@@ -412,7 +412,7 @@ impl<'a> Importer<'a> {
     }
 
     /// The result of inlining a program of one function.
-    pub(crate) fn program(&mut self, text: &'static str, given: &[(&str, Given<VertexId>)]) -> Done<VertexId> {
+    pub(crate) fn program(&mut self, text: &'static str, given: &[(&str, Given)]) -> Done<VertexId> {
         self.program_of(text, || text.to_owned(), given)
     }
 
@@ -421,7 +421,7 @@ impl<'a> Importer<'a> {
         &mut self,
         key: &'static str,
         text: impl FnOnce() -> String,
-        given: &[(&str, Given<VertexId>)],
+        given: &[(&str, Given)],
     ) -> Done<VertexId> {
         if !self.programs.contains_key(key) {
             let source = Arc::new(Source::new("<pnnx>", text()));

@@ -138,7 +138,7 @@ impl Importer<'_> {
             Some((_, mark)) => self.accumulated(args, *mark == "sum")?,
             None => None,
         };
-        let mut given: Vec<(&str, Given<VertexId>)> = Vec::new();
+        let mut given: Vec<(&str, Given)> = Vec::new();
         let mut element = None;
         let mut place = 0;
         let unnamed = args.op.input_names.is_empty();

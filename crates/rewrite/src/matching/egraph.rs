@@ -2,6 +2,7 @@
 //!
 //! A [`Snapshot`] of an unchanging e-graph finds a class with one load; an e-graph that is being changed looks it up.
 
+use crate::encode::{class_id, value_id};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -12,6 +13,7 @@ use super::super::EGraph;
 use super::super::enode::{ClassData, ENode, Head};
 use super::attributes::attr_ref;
 use super::{AttrRefs, Form, FormHead, Host, Want};
+use tautomer_graph::ValueId;
 use tautomer_op::{AttrValue, Op, OpDef};
 use tautomer_tensor::{Tensor, Type};
 
@@ -112,6 +114,14 @@ fn classes_with<C: Classes>(host: &C, head: Head) -> Rc<[Id]> {
 
 impl<C: Classes> Host for C {
     type V = Id;
+
+    fn id_of(v: Id) -> ValueId {
+        value_id(v)
+    }
+
+    fn of_id(id: ValueId) -> Id {
+        class_id(id)
+    }
 
     fn op(&self, def: &'static OpDef) -> Option<u32> {
         self.egraph().analysis.interner.number_of(def)

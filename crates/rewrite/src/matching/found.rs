@@ -8,6 +8,7 @@ use super::Host;
 use super::binding::{Binding, SlotValue};
 use super::program::{Program, Slot};
 use super::trace::Reason;
+use tautomer_graph::ValueId;
 use tautomer_graph::term::{self, Scope, Term};
 use tautomer_lang::ast::{DimExpr, Dims, ExprId, ExprKind, TypeKind};
 use tautomer_op::{AttrValue, OpDef};
@@ -16,11 +17,11 @@ use tautomer_tensor::{Dim, Tensor, Type};
 
 /// A match with the meaning of all names.
 #[derive(Debug, Clone)]
-pub(crate) struct Match<V> {
+pub(crate) struct Match {
     /// The values of the outputs.
-    pub(crate) outputs: Vec<V>,
+    pub(crate) outputs: Vec<ValueId>,
     /// The names of values, lists of values, attributes, dimensions and counts.
-    pub(crate) names: FxHashMap<Arc<str>, Term<V>>,
+    pub(crate) names: FxHashMap<Arc<str>, Term>,
     /// Rests of attributes.
     pub(crate) rests: FxHashMap<Arc<str>, Vec<(Arc<str>, AttrValue)>>,
     /// Operator variables.
@@ -30,33 +31,31 @@ pub(crate) struct Match<V> {
 /// The names of a match, for expressions.
 pub(crate) struct MatchScope<'a, H: Host> {
     pub(crate) host: &'a H,
-    pub(crate) names: &'a FxHashMap<Arc<str>, Term<H::V>>,
+    pub(crate) names: &'a FxHashMap<Arc<str>, Term>,
 }
 
 impl<H: Host> Scope for MatchScope<'_, H> {
-    type V = H::V;
-
-    fn name(&self, name: &str) -> Option<Term<H::V>> {
+    fn name(&self, name: &str) -> Option<Term> {
         self.names.get(name).cloned()
     }
 
-    fn indexed(&self, name: &str, index: i64) -> Option<Term<H::V>> {
+    fn indexed(&self, name: &str, index: i64) -> Option<Term> {
         match self.names.get(name)? {
             Term::List(items) => items.get(usize::try_from(index).ok()?).cloned(),
             _ => None,
         }
     }
 
-    fn ty(&self, v: &H::V) -> Type {
-        self.host.ty(*v).clone()
+    fn ty(&self, v: ValueId) -> Type {
+        self.host.ty(H::of_id(v)).clone()
     }
 
-    fn constant(&self, v: &H::V) -> Option<Tensor> {
-        self.host.constant(*v).cloned()
+    fn constant(&self, v: ValueId) -> Option<Tensor> {
+        self.host.constant(H::of_id(v)).cloned()
     }
 
-    fn is_static(&self, v: &H::V) -> bool {
-        self.host.is_static(*v)
+    fn is_static(&self, v: ValueId) -> bool {
+        self.host.is_static(H::of_id(v))
     }
 }
 
@@ -64,11 +63,7 @@ impl<H: Host> Scope for MatchScope<'_, H> {
 ///
 /// # Errors
 /// The first mismatch: a type, a list, or a computed attribute.
-pub(crate) fn resolve<H: Host>(
-    host: &H,
-    program: &Program,
-    binding: &Binding<H::V>,
-) -> Result<Match<H::V>, Reason<H::V>> {
+pub(crate) fn resolve<H: Host>(host: &H, program: &Program, binding: &Binding<H::V>) -> Result<Match, Reason<H::V>> {
     let mut found = names(host, program, binding)?;
     found.bind_rests(host, program, binding);
     Ok(found)
@@ -76,7 +71,7 @@ pub(crate) fn resolve<H: Host>(
 
 /// The meaning of a binding, if all conditions hold. Most bindings fail here, so the rests are not copied for the
 /// conditions, which cannot name them.
-pub(crate) fn satisfied<H: Host>(host: &H, program: &Program, binding: &Binding<H::V>) -> Option<Match<H::V>> {
+pub(crate) fn satisfied<H: Host>(host: &H, program: &Program, binding: &Binding<H::V>) -> Option<Match> {
     let mut found = names(host, program, binding).ok()?;
     if found.failing(host, program).is_some() {
         return None;
@@ -86,7 +81,7 @@ pub(crate) fn satisfied<H: Host>(host: &H, program: &Program, binding: &Binding<
 }
 
 /// The meaning of all names but the rests.
-fn names<H: Host>(host: &H, program: &Program, binding: &Binding<H::V>) -> Result<Match<H::V>, Reason<H::V>> {
+fn names<H: Host>(host: &H, program: &Program, binding: &Binding<H::V>) -> Result<Match, Reason<H::V>> {
     let mut found = outer(host, program, binding)?;
     let members = binding.counts_of(program);
     for (i, _) in members.iter().enumerate() {
@@ -111,14 +106,10 @@ fn names<H: Host>(host: &H, program: &Program, binding: &Binding<H::V>) -> Resul
 }
 
 /// The meaning of the bindings outside comprehensions, except the rests.
-pub(super) fn outer<H: Host>(
-    host: &H,
-    program: &Program,
-    binding: &Binding<H::V>,
-) -> Result<Match<H::V>, Reason<H::V>> {
+pub(super) fn outer<H: Host>(host: &H, program: &Program, binding: &Binding<H::V>) -> Result<Match, Reason<H::V>> {
     let rule = &program.rule;
     let mut found = Match {
-        outputs: binding.outputs.clone(),
+        outputs: binding.outputs.iter().map(|v| H::id_of(*v)).collect(),
         names: FxHashMap::default(),
         rests: FxHashMap::default(),
         ops: FxHashMap::default(),
@@ -133,11 +124,13 @@ pub(super) fn outer<H: Host>(
             continue;
         };
         found.bind_variable(host, program, *i, value)?;
-        found.names.insert(rule.variables[*i].name.clone(), Term::Value(value));
+        found
+            .names
+            .insert(rule.variables[*i].name.clone(), Term::Value(H::id_of(value)));
     }
     for (name, id) in &rule.source.named {
         if let Some(value) = binding.one[id.0 as usize] {
-            found.names.insert(name.clone(), Term::Value(value));
+            found.names.insert(name.clone(), Term::Value(H::id_of(value)));
         }
     }
     for (i, name) in program.counts.iter().enumerate() {
@@ -175,7 +168,7 @@ pub(super) fn outer<H: Host>(
 }
 
 /// True if both are known to be the same value.
-fn same_meaning<V: PartialEq>(a: &Term<V>, b: &Term<V>) -> bool {
+fn same_meaning(a: &Term, b: &Term) -> bool {
     match (a, b) {
         (Term::Int(a), Term::Int(b)) => a.equals(b) == Some(true),
         (Term::List(a), Term::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_meaning(a, b)),
@@ -183,7 +176,7 @@ fn same_meaning<V: PartialEq>(a: &Term<V>, b: &Term<V>) -> bool {
     }
 }
 
-fn slot_term<H: Host>(host: &H, value: SlotValue) -> Term<H::V> {
+fn slot_term<H: Host>(host: &H, value: SlotValue) -> Term {
     match value {
         SlotValue::Attr(a) => term::from_attr(host.attr_value(a)),
         SlotValue::Place(i) => Term::Int(i64::from(i).into()),
@@ -207,9 +200,9 @@ impl<V: Copy> Binding<V> {
     }
 }
 
-impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
+impl Match {
     /// Binds a name; `None` if it is already bound to something else.
-    fn bind(&mut self, name: &Arc<str>, term: Term<V>) -> Option<()> {
+    fn bind(&mut self, name: &Arc<str>, term: Term) -> Option<()> {
         match self.names.get(name) {
             Some(before) => same_meaning(before, &term).then_some(()),
             None => {
@@ -220,7 +213,7 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
     }
 
     /// Binds the rests of attributes, also those without any.
-    fn bind_rests<H: Host<V = V>>(&mut self, host: &H, program: &Program, binding: &Binding<V>) {
+    fn bind_rests<H: Host>(&mut self, host: &H, program: &Program, binding: &Binding<H::V>) {
         let rule = &program.rule;
         for rest in &rule.rests {
             self.rests.entry(rest.clone()).or_default();
@@ -243,13 +236,13 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
     }
 
     /// Checks the type of a variable and binds the names among its dimensions.
-    fn bind_variable<H: Host<V = V>>(
+    fn bind_variable<H: Host>(
         &mut self,
         host: &H,
         program: &Program,
         i: usize,
-        value: V,
-    ) -> Result<(), Reason<V>> {
+        value: H::V,
+    ) -> Result<(), Reason<H::V>> {
         let variable = &program.rule.variables[i];
         match &variable.ty {
             None => Ok(()),
@@ -287,20 +280,20 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
     }
 
     /// Appends the bindings for one index to the lists of the indexed names.
-    pub(super) fn push_member<H: Host<V = V>>(
+    pub(super) fn push_member<H: Host>(
         &mut self,
         host: &H,
         program: &Program,
-        binding: &Binding<V>,
+        binding: &Binding<H::V>,
         index: u32,
-    ) -> Result<(), Reason<V>> {
+    ) -> Result<(), Reason<H::V>> {
         let rule = &program.rule;
         for (at, node) in rule.source.nodes() {
             let (PatternNode::Variable(i), Some(value)) = (node, binding.row(at, index)) else {
                 continue;
             };
             self.bind_variable(host, program, *i, value)?;
-            self.append(&rule.variables[*i].name, Term::Value(value));
+            self.append(&rule.variables[*i].name, Term::Value(H::id_of(value)));
         }
         for (slot, meaning) in program.slots.iter().enumerate() {
             let Slot::NameEach(name) = meaning else { continue };
@@ -312,7 +305,7 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
         Ok(())
     }
 
-    fn append(&mut self, name: &Arc<str>, term: Term<V>) {
+    fn append(&mut self, name: &Arc<str>, term: Term) {
         match self.names.get_mut(name) {
             Some(Term::List(items)) => items.push(term),
             _ => {
@@ -336,7 +329,7 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
     }
 
     /// Whether each condition holds; an undecidable condition counts as false.
-    pub(crate) fn holding<H: Host<V = V>>(&self, host: &H, program: &Program) -> Vec<bool> {
+    pub(crate) fn holding<H: Host>(&self, host: &H, program: &Program) -> Vec<bool> {
         let rule = &program.rule;
         let scope = MatchScope {
             host,
@@ -347,7 +340,7 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
     }
 
     /// The first condition that does not hold; an undecidable condition counts as false.
-    pub(crate) fn failing<H: Host<V = V>>(&self, host: &H, program: &Program) -> Option<usize> {
+    pub(crate) fn failing<H: Host>(&self, host: &H, program: &Program) -> Option<usize> {
         let rule = &program.rule;
         let scope = MatchScope {
             host,
@@ -359,7 +352,7 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
     }
 
     /// The number that an expression of the rule stands for; 1 for true, 0 for false.
-    pub(crate) fn number<H: Host<V = V>>(&self, host: &H, program: &Program, expr: ExprId) -> Option<f64> {
+    pub(crate) fn number<H: Host>(&self, host: &H, program: &Program, expr: ExprId) -> Option<f64> {
         let scope = MatchScope {
             host,
             names: &self.names,

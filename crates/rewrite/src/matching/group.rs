@@ -14,6 +14,7 @@ use super::binding::{Binding, is_input};
 use super::found::{Match, MatchScope, outer};
 use super::search::Searcher;
 use super::{Host, Program};
+use tautomer_graph::ValueId;
 use tautomer_graph::term::{self, Scope, Term};
 use tautomer_rule::{Count, FamilyId, PatternId, PatternNode, ProjIndex};
 use tautomer_tensor::{Tensor, Type};
@@ -295,7 +296,7 @@ impl<V: Copy + Eq + Hash> Taken<V> {
 }
 
 /// True if every condition on each member holds for the last one.
-fn joins<H: Host>(host: &H, program: &Program, found: &Match<H::V>, index: usize) -> bool {
+fn joins<H: Host>(host: &H, program: &Program, found: &Match, index: usize) -> bool {
     program.each_conditions.iter().all(|(body, var)| {
         let scope = MemberScope {
             inner: MatchScope {
@@ -317,28 +318,26 @@ struct MemberScope<'a, H: Host> {
 }
 
 impl<H: Host> Scope for MemberScope<'_, H> {
-    type V = H::V;
-
-    fn name(&self, name: &str) -> Option<Term<H::V>> {
+    fn name(&self, name: &str) -> Option<Term> {
         if name == &**self.var {
             return Some(Term::Int(self.index.into()));
         }
         self.inner.name(name)
     }
 
-    fn indexed(&self, name: &str, index: i64) -> Option<Term<H::V>> {
+    fn indexed(&self, name: &str, index: i64) -> Option<Term> {
         self.inner.indexed(name, index)
     }
 
-    fn ty(&self, v: &H::V) -> Type {
+    fn ty(&self, v: ValueId) -> Type {
         self.inner.ty(v)
     }
 
-    fn constant(&self, v: &H::V) -> Option<Tensor> {
+    fn constant(&self, v: ValueId) -> Option<Tensor> {
         self.inner.constant(v)
     }
 
-    fn is_static(&self, v: &H::V) -> bool {
+    fn is_static(&self, v: ValueId) -> bool {
         self.inner.is_static(v)
     }
 }

@@ -28,6 +28,7 @@ pub(super) use program::Program;
 pub(super) use search::{MOST_STEPS, Searcher};
 pub(super) use trace::{Reason, Trace};
 
+use tautomer_graph::ValueId;
 use tautomer_op::{AttrValue, OpDef};
 use tautomer_rule::Variable;
 use tautomer_tensor::{Tensor, Type};
@@ -36,6 +37,11 @@ use tautomer_tensor::{Tensor, Type};
 pub(super) trait Host {
     /// Identifies a value.
     type V: Copy + Eq + Hash + Ord + Debug;
+
+    /// The identity of a value for the expressions of a rule.
+    fn id_of(v: Self::V) -> ValueId;
+    /// The value of that identity.
+    fn of_id(id: ValueId) -> Self::V;
 
     /// The number of an operator in this host; `None` if it does not occur.
     fn op(&self, def: &'static OpDef) -> Option<u32>;

@@ -39,7 +39,7 @@ const FIXED: &[&str] = &[
 ];
 
 /// The matches found by the engine.
-fn found(graph: &Graph, rule: &Arc<Rule>) -> Vec<(Vec<VertexId>, Vec<Term<VertexId>>)> {
+fn found(graph: &Graph, rule: &Arc<Rule>) -> Vec<(Vec<VertexId>, Vec<Term>)> {
     let program = Program::new(rule.clone());
     let index = Index::new(graph.clone());
     let mut out = Vec::new();
@@ -57,7 +57,7 @@ fn found(graph: &Graph, rule: &Arc<Rule>) -> Vec<(Vec<VertexId>, Vec<Term<Vertex
 }
 
 fn engine(graph: &Graph, rule: &Arc<Rule>) -> BTreeSet<Found> {
-    let as_vertex = |t: Term<VertexId>| match t {
+    let as_vertex = |t: Term| match t {
         Term::Value(v) => Some(v),
         _ => None,
     };

@@ -9,7 +9,7 @@ use super::changes::Changes;
 use super::{Guard, IterationReport, Limits, RuleReport, Saturation, StopReason, Watch};
 use crate::EGraph;
 use crate::apply::{build_target, same_type};
-use crate::encode::{EGraphSink, Encoded};
+use crate::encode::{EGraphSink, Encoded, class_id};
 use crate::enode::ENode;
 use crate::explain::History;
 use crate::matching::{Binding, Host, Match, Program, Searcher, Snapshot, satisfied};
@@ -278,7 +278,7 @@ impl Rounds {
                 let (count, seen) = match outcome {
                     Outcome::Applied => {
                         if let Some(history) = &mut self.history {
-                            history.push(i, &matched.outputs, &targets, needs, &created);
+                            history.push(i, &binding.outputs, &targets, needs, &created);
                         }
                         self.rewrites += 1;
                         (&mut search.report.applied, key(egraph))
@@ -339,7 +339,7 @@ enum Outcome {
 fn apply(
     rule: &Rule,
     egraph: &mut EGraph,
-    found: &Match<Id>,
+    found: &Match,
     keeps_types: &mut dyn FnMut() -> bool,
     created: &mut Vec<(ENode, Id)>,
     guard: &mut dyn Guard,
@@ -355,7 +355,9 @@ fn apply(
     let Ok(targets) = built else {
         return (Outcome::Refused, Vec::new());
     };
-    let pairs = || found.outputs.iter().copied().zip(targets.iter().copied());
+    let targets: Vec<Id> = targets.into_iter().map(class_id).collect();
+    let outputs = found.outputs.iter().map(|output| class_id(*output));
+    let pairs = || outputs.clone().zip(targets.iter().copied());
     let ty = |id: Id| &egraph[id].data.ty;
     let same = pairs().all(|(a, b)| same_type(ty(a), ty(b)) && guard.allows(egraph, a, b))
         && (pairs().all(|(a, b)| same_for_certain(ty(a), ty(b))) || keeps_types());
@@ -363,7 +365,7 @@ fn apply(
         return (Outcome::Refused, Vec::new());
     }
     let mut changed = false;
-    for (&a, &b) in found.outputs.iter().zip(&targets) {
+    for (a, b) in pairs() {
         changed |= egraph.union(a, b);
     }
     let outcome = if changed { Outcome::Applied } else { Outcome::NoEffect };

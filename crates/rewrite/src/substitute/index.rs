@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::super::fold::enlarges;
 use super::super::matching::{AttrRefs, Form, FormHead, Host, Want};
-use tautomer_graph::{Graph, Node, Operands, VertexId};
+use tautomer_graph::{Graph, Node, Operands, ValueId, VertexId};
 use tautomer_op::{AttrValue, Op, OpDef, OpTraits};
 use tautomer_tensor::{Tensor, Type};
 
@@ -302,6 +302,14 @@ fn number_of(attrs: &mut IndexSet<AttrValue, FxBuildHasher>, value: &AttrValue) 
 
 impl Host for Index {
     type V = VertexId;
+
+    fn id_of(v: VertexId) -> ValueId {
+        v
+    }
+
+    fn of_id(id: ValueId) -> VertexId {
+        id
+    }
 
     fn op(&self, def: &'static OpDef) -> Option<u32> {
         self.numbers.get(def.name).copied()

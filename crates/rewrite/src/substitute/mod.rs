@@ -222,7 +222,7 @@ fn inner(rule: &Rule, binding: &Binding<VertexId>) -> Vec<VertexId> {
 struct Found {
     rule: usize,
     binding: Binding<VertexId>,
-    matched: Match<VertexId>,
+    matched: Match,
 }
 
 impl Run<'_> {

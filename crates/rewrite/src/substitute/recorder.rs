@@ -11,8 +11,6 @@ pub(super) struct Recorder<'a> {
 }
 
 impl Sink for Recorder<'_> {
-    type V = VertexId;
-
     fn call(&mut self, op: Op, operands: &[VertexId], attrs: &[(&str, AttrValue)]) -> Result<VertexId, OpError> {
         let v = Graph::call(self.graph, op, operands, attrs)?;
         self.made.push(v);
@@ -44,18 +42,18 @@ impl Sink for Recorder<'_> {
         v
     }
 
-    fn project(&mut self, tuple: &VertexId, index: usize) -> Result<VertexId, OpError> {
-        let v = Graph::project(self.graph, *tuple, index)?;
+    fn project(&mut self, tuple: VertexId, index: usize) -> Result<VertexId, OpError> {
+        let v = Graph::project(self.graph, tuple, index)?;
         self.made.push(v);
         Ok(v)
     }
 
-    fn ty(&self, v: &VertexId) -> Type {
-        Graph::ty(self.graph, *v).clone()
+    fn ty(&self, v: VertexId) -> &Type {
+        Graph::ty(self.graph, v)
     }
 
-    fn value(&self, v: &VertexId) -> Option<Tensor> {
-        self.graph.vertex(*v).constant().cloned()
+    fn value(&self, v: VertexId) -> Option<Tensor> {
+        self.graph.vertex(v).constant().cloned()
     }
 
     fn size(&self) -> usize {

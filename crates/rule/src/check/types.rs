@@ -7,6 +7,7 @@ use super::kinds;
 use super::probe::{Difference, Instead, Rewritten, Verdict, judge, rewritten};
 use crate::Rule;
 use tautomer_diag::{Diagnostic, Severity};
+use tautomer_graph::ValueId;
 use tautomer_graph::term::{self, Scope, Term};
 use tautomer_lang::ast::{Ast, DimExpr, Dims, ExprId, ExprKind, Rule as RuleAst, TypeKind};
 use tautomer_lang::format_expr;
@@ -208,7 +209,7 @@ fn list(types: &[Type]) -> String {
 
 /// The declarations of the variables of a rule.
 struct Declared {
-    names: Vec<(Arc<str>, Term<usize>)>,
+    names: Vec<(Arc<str>, Term)>,
     types: Vec<Type>,
 }
 
@@ -248,7 +249,8 @@ impl Declared {
                 let name: Arc<str> = dim.to_string().into();
                 out.names.push((name, Term::Int(dim.clone())));
             }
-            out.names.push((param.name.name.clone(), Term::Value(out.types.len())));
+            out.names
+                .push((param.name.name.clone(), Term::Value(ValueId::new(out.types.len()))));
             out.types.push(Type::Tensor(ty));
         }
         out
@@ -256,17 +258,15 @@ impl Declared {
 }
 
 impl Scope for Declared {
-    type V = usize;
-
-    fn name(&self, name: &str) -> Option<Term<usize>> {
+    fn name(&self, name: &str) -> Option<Term> {
         self.names.iter().find(|(n, _)| &**n == name).map(|(_, t)| t.clone())
     }
 
-    fn ty(&self, v: &usize) -> Type {
-        self.types[*v].clone()
+    fn ty(&self, v: ValueId) -> Type {
+        self.types[v.index()].clone()
     }
 
-    fn constant(&self, _: &usize) -> Option<Tensor> {
+    fn constant(&self, _: ValueId) -> Option<Tensor> {
         None
     }
 }

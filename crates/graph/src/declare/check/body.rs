@@ -309,7 +309,7 @@ impl Body<'_> {
     }
 
     /// Compares the type of the value with what the declaration says of the results.
-    fn result_fits(&self, builder: &mut Builder<'_, Graph>, actual: &Type, given: &[bool]) -> Diagnostics {
+    fn result_fits(&self, builder: &mut Builder<'_>, actual: &Type, given: &[bool]) -> Diagnostics {
         let mut out = Diagnostics::new();
         let Some(results) = &self.decl.results else { return out };
         let body = self

@@ -348,7 +348,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Binds a name, unless it is already bound to something else.
-    pub(super) fn bind(&mut self, name: &Arc<str>, term: Term<VertexId>, blame: Blame) -> Result<()> {
+    pub(super) fn bind(&mut self, name: &Arc<str>, term: Term, blame: Blame) -> Result<()> {
         match self.found.names.get(name) {
             Some(before) if *before != term => Err(Failure::of(blame | self.blame[name])),
             Some(_) => Ok(()),
@@ -361,7 +361,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    pub(super) fn append(&mut self, name: &Arc<str>, term: Term<VertexId>, blame: Blame) {
+    pub(super) fn append(&mut self, name: &Arc<str>, term: Term, blame: Blame) {
         *self.blame.entry(name.clone()).or_default() |= blame;
         match self.found.names.get_mut(name) {
             Some(Term::List(items)) => items.push(term),

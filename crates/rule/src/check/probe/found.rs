@@ -20,7 +20,7 @@ use tautomer_tensor::{Tensor, Type};
 pub(super) struct Found {
     pub(super) graph: Graph,
     pub(super) outputs: Vec<VertexId>,
-    pub(super) names: FxHashMap<Arc<str>, Term<VertexId>>,
+    pub(super) names: FxHashMap<Arc<str>, Term>,
     pub(super) rests: FxHashMap<Arc<str>, Vec<(Arc<str>, AttrValue)>>,
     pub(super) ops: FxHashMap<Arc<str>, &'static OpDef>,
     /// Names in the order in which they were bound.
@@ -135,30 +135,28 @@ impl Found {
 }
 
 impl Scope for Found {
-    type V = VertexId;
-
-    fn name(&self, name: &str) -> Option<Term<VertexId>> {
+    fn name(&self, name: &str) -> Option<Term> {
         self.names.get(name).cloned()
     }
 
-    fn indexed(&self, name: &str, index: i64) -> Option<Term<VertexId>> {
+    fn indexed(&self, name: &str, index: i64) -> Option<Term> {
         match self.names.get(name)? {
             Term::List(items) => items.get(usize::try_from(index).ok()?).cloned(),
             _ => None,
         }
     }
 
-    fn ty(&self, v: &VertexId) -> Type {
-        self.graph.ty(*v).clone()
+    fn ty(&self, v: VertexId) -> Type {
+        self.graph.ty(v).clone()
     }
 
-    fn constant(&self, v: &VertexId) -> Option<Tensor> {
-        self.graph.vertex(*v).constant().cloned()
+    fn constant(&self, v: VertexId) -> Option<Tensor> {
+        self.graph.vertex(v).constant().cloned()
     }
 
-    fn is_static(&self, v: &VertexId) -> bool {
+    fn is_static(&self, v: VertexId) -> bool {
         let mut seen = FxHashSet::default();
-        let mut stack = vec![*v];
+        let mut stack = vec![v];
         while let Some(v) = stack.pop() {
             if matches!(self.graph.vertex(v).node, Node::Input) {
                 return false;
