@@ -45,13 +45,29 @@ macro_rules! reference {
 pub trait System: Number {
     /// The instance of `reference` over this system.
     fn of(reference: &Reference) -> RefFn<Self>;
+
+    /// See [`evaluate`], which is compiled here rather than in each crate that calls it.
+    #[doc(hidden)]
+    fn evaluate(def: &'static OpDef, operands: &[Value<Self>], types: &[Type], attrs: &[AttrValue]) -> Evaluated<Self>;
 }
+
+/// The results of a call, and their type.
+type Evaluated<S> = Result<(Vec<Value<S>>, Type), OpError>;
 
 macro_rules! systems {
     ($($system:ty => $field:ident),*) => {
         $(impl System for $system {
             fn of(reference: &Reference) -> RefFn<$system> {
                 reference.$field
+            }
+
+            fn evaluate(
+                def: &'static OpDef,
+                operands: &[Value<$system>],
+                types: &[Type],
+                attrs: &[AttrValue],
+            ) -> Evaluated<$system> {
+                evaluate_over(def, operands, types, attrs)
             }
         })*
     };
@@ -244,6 +260,15 @@ pub fn evaluate<S: System>(
     types: &[Type],
     attrs: &[AttrValue],
 ) -> Result<(Vec<Value<S>>, Type), OpError> {
+    S::evaluate(def, operands, types, attrs)
+}
+
+fn evaluate_over<S: System>(
+    def: &'static OpDef,
+    operands: &[Value<S>],
+    types: &[Type],
+    attrs: &[AttrValue],
+) -> Evaluated<S> {
     if def.is_uninterpreted() {
         return Err(OpError::new(format!(
             "`{}` is declared without a body: what it computes is not known",
