@@ -409,7 +409,7 @@ impl Search<'_> {
             kind(2, each(&mut |r| probe::with_sizes(r, numbers))),
             kind(2, each(&mut |r| probe::with_windows(r, own))),
             kind(4, padding),
-            kind(1, each(&mut |r| probe::with_integers(r, fits, own))),
+            kind(2, each(&mut |r| probe::with_integers(r, fits, own))),
             kind(3, each(&mut |r| probe::with_small_extents(r, own))),
             kind(4, each(&mut |r| probe::with_all_orders(r, numbers, all_at_once))),
             // Once more, with other random choices.

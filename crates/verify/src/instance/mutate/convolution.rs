@@ -27,6 +27,8 @@ pub(super) fn mutate_convolutions(recipe: &mut Recipe, numbers: &RuleNumbers, ra
     let mut set = vec!["group", "strides", "dilations", "pads", "auto_pad"];
     set.retain(|_| random.chance(2, 3));
     let fresh = small(random);
+    // Operands that are calls have the shape of what they are made from, or of something that must fit it.
+    let through = random.chance(1, 2);
     for call in calls {
         let Step::Call { def, operands, .. } = &recipe.steps[call] else {
             continue;
@@ -58,7 +60,8 @@ pub(super) fn mutate_convolutions(recipe: &mut Recipe, numbers: &RuleNumbers, ra
         }
         let group = if set.contains(&"group") { group } else { 1 };
         let mut shape_of = |at: usize, f: &dyn Fn(&mut Vec<i64>)| {
-            if let Some(shape) = operands.get(at).and_then(|&u| recipe.shape_mut(u))
+            let leaf = operands.get(at).map(|&u| if through { recipe.first_leaf(u) } else { u });
+            if let Some(shape) = leaf.and_then(|u| recipe.shape_mut(u))
                 && shape.len() >= 3
             {
                 f(shape);
