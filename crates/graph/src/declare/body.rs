@@ -12,7 +12,6 @@ use tautomer_tensor::Type;
 
 use super::{Code, synthetic};
 use crate::build::Builder;
-use crate::sink::Sink;
 use crate::term::{self, Term};
 
 /// The data kept with an operator that has a declaration.

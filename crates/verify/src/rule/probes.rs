@@ -337,6 +337,7 @@ impl Search<'_> {
 
     fn kinds(&self, bases: &[Recipe]) -> Vec<Kind> {
         let fits = &|recipe: &Recipe| recipe.sides(self.trial).is_some();
+        let agrees = &|recipe: &Recipe| recipe.sides(self.trial).is_some_and(|sides| sides.types_agree());
         let own = &mut Random::part(0, "one by one");
         let all_at_once = &mut Random::part(0, "all at once");
         let close = &mut Random::part(0, "close to each other");
@@ -409,7 +410,7 @@ impl Search<'_> {
             kind(2, each(&mut |r| probe::with_sizes(r, numbers))),
             kind(2, each(&mut |r| probe::with_windows(r, own))),
             kind(4, padding),
-            kind(2, each(&mut |r| probe::with_integers(r, fits, own))),
+            kind(2, each(&mut |r| probe::with_integers(r, fits, agrees, own))),
             kind(3, each(&mut |r| probe::with_small_extents(r, own))),
             kind(4, each(&mut |r| probe::with_all_orders(r, numbers, all_at_once))),
             // Once more, with other random choices.
@@ -433,7 +434,7 @@ impl Search<'_> {
         vec![
             each(&mut probe::with_blocks),
             each(&mut |r| probe::with_sizes(r, &self.numbers)),
-            each(&mut |r| probe::with_integers(r, fits, own)),
+            each(&mut |r| probe::with_integers(r, fits, fits, own)),
             each(&mut |r| probe::with_small_extents(r, own)),
             Kind {
                 lists: self.windows_of_words(own),

@@ -60,7 +60,9 @@ pub(super) fn mutate_convolutions(recipe: &mut Recipe, numbers: &RuleNumbers, ra
         }
         let group = if set.contains(&"group") { group } else { 1 };
         let mut shape_of = |at: usize, f: &dyn Fn(&mut Vec<i64>)| {
-            let leaf = operands.get(at).map(|&u| if through { recipe.first_leaf(u) } else { u });
+            let leaf = operands
+                .get(at)
+                .map(|&u| if through { recipe.first_leaf(u) } else { u });
             if let Some(shape) = leaf.and_then(|u| recipe.shape_mut(u))
                 && shape.len() >= 3
             {

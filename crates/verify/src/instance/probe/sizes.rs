@@ -39,8 +39,13 @@ const LARGEST: i64 = 4000;
 const FEW: i64 = 64;
 
 /// Random values for all integer attributes that are not axes at once, with dimensions that leave room for them; `fits`
-/// tells whether the rule matches.
-pub(crate) fn with_integers(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool, random: &mut Random) -> Vec<Recipe> {
+/// tells whether the rule matches, and `agrees` whether its sides have the same types as well.
+pub(crate) fn with_integers(
+    recipe: &Recipe,
+    fits: &dyn Fn(&Recipe) -> bool,
+    agrees: &dyn Fn(&Recipe) -> bool,
+    random: &mut Random,
+) -> Vec<Recipe> {
     let is_axis = |i: usize, k: usize| match &recipe.steps[i] {
         Step::Call { def, .. } => !matches!(def.attrs[k].kind, AttrKind::Int | AttrKind::Ints),
         _ => true,
@@ -65,7 +70,27 @@ pub(crate) fn with_integers(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool, ran
             })
         })
     };
-    let free: Vec<bool> = places.iter().map(|&(place, now)| is_free(place, now)).collect();
+    let mut free: Vec<bool> = places.iter().map(|&(place, now)| is_free(place, now)).collect();
+    // Others change only together with one of these, such as an end that may not be below its start.
+    let alone: Vec<Place> = movable(&places, &free);
+    for (&(place, now), free) in places.iter().zip(&mut free) {
+        let with = |other: Place, n: i64, m: i64| {
+            let mut next = roomy.clone();
+            next.set(other, n);
+            next.set(place, m);
+            fits(&next)
+        };
+        let pairs = || {
+            INTEGERS
+                .into_iter()
+                .flat_map(|n| INTEGERS.into_iter().map(move |m| (n, m)))
+        };
+        *free = *free
+            || alone.len() <= MANY
+                && alone
+                    .iter()
+                    .any(|&other| pairs().any(|(n, m)| m != now && with(other, n, m)));
+    }
     let one = |random: &mut Random| {
         let mut next = squared(recipe, random.pick(&ROOM).unwrap_or(4));
         let shared = random.pick(&[2, 1, 3]).unwrap_or(2);
@@ -94,12 +119,7 @@ pub(crate) fn with_integers(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool, ran
         }
         next
     };
-    let movable: Vec<Place> = places
-        .iter()
-        .zip(&free)
-        .filter(|(_, free)| **free)
-        .map(|((place, _), _)| *place)
-        .collect();
+    let movable = movable(&places, &free);
     let (choices, again) = if movable.len() < MANY {
         (CHOICES, 0)
     } else {
@@ -108,9 +128,10 @@ pub(crate) fn with_integers(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool, ran
     let mut out: Vec<Recipe> = Vec::with_capacity(choices);
     for _ in 0..choices {
         let mut next = one(random);
-        // Of many integers, few choices satisfy all conditions: one at a time is drawn again until they do.
+        // Of many integers, few choices satisfy all conditions and have the same types: one at a time is
+        // drawn again until they do.
         for _ in 0..again {
-            if fits(&next) {
+            if agrees(&next) {
                 break;
             }
             if let (Some(place), Some(n)) = (random.pick(&movable), random.pick(&INTEGERS)) {
@@ -130,6 +151,12 @@ pub(crate) fn with_integers(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool, ran
     };
     let (several, others): (Vec<Recipe>, Vec<Recipe>) = out.into_iter().partition(negative);
     interleaved(vec![several, others])
+}
+
+/// The places that are free.
+fn movable(places: &[(Place, i64)], free: &[bool]) -> Vec<Place> {
+    let both = places.iter().zip(free);
+    both.filter(|(_, free)| **free).map(|((place, _), _)| *place).collect()
 }
 
 /// Each integer attribute that is not an axis at 2 and at 3, with one dimension of one operand a multiple of its
