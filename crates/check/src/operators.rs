@@ -67,7 +67,6 @@ impl Element {
     pub(crate) fn new(kind: Kind, value: Poly, exact: bool, shape: Shape) -> Element {
         Element { kind, value, exact, literal: false, shape }
     }
-
     pub(crate) fn literal(value: Poly, kind: Kind) -> Element {
         Element { kind, value, exact: true, literal: true, shape: Shape::new() }
     }

@@ -42,7 +42,6 @@ impl Poly {
     pub(crate) fn zero() -> Poly {
         Poly::default()
     }
-
     pub(crate) fn unknown() -> Poly {
         Poly { unknown: true, ..Poly::default() }
     }
@@ -58,18 +57,15 @@ impl Poly {
     pub(crate) fn is_zero(&self) -> bool {
         !self.unknown && self.terms.is_empty()
     }
-
     pub(crate) fn as_number(&self) -> Option<BigRational> {
         match self.as_product() {
             Some((product, value)) => product.is_empty().then(|| value.clone()),
             None => self.is_zero().then(BigRational::zero),
         }
     }
-
     pub(crate) fn as_product(&self) -> Option<(&Product, &BigRational)> {
         self.terms.iter().next().filter(|_| !self.unknown && self.terms.len() == 1)
     }
-
     pub(crate) fn as_atom(&self) -> Option<&Atom> {
         match self.as_product().filter(|(_, c)| c.is_one())?.0.as_slice() {
             [(atom, 1)] => Some(atom),

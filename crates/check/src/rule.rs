@@ -64,10 +64,8 @@ pub(crate) fn check(rule: &Rule, term: Option<&Side>) -> Res<Proof> {
         while proof.choices.last().is_some_and(|(at, count)| at + 1 >= *count) {
             proof.choices.pop();
         }
-        match proof.choices.last_mut() {
-            Some((at, _)) => *at += 1,
-            None => return Ok(proof),
-        }
+        let Some((at, _)) = proof.choices.last_mut() else { return Ok(proof) };
+        *at += 1;
     }
 }
 
@@ -224,9 +222,16 @@ impl Scope {
                 ("given", [Ex::Name(name)]) if self.names.get(name).is_none_or(|e| !e.literal) => {
                     Ok(literal(Poly::int(i64::from(self.names.contains_key(name)))))
                 }
-                ("when", [condition, a, b]) => match self.attribute(condition)? {
-                    known if known.as_number().is_some() => self.value(if known.is_zero() { b } else { a }),
-                    _ => unknown("a choice that is not known"),
+                ("when", [condition, a, b]) => match (self.attribute(condition)?, self.in_attribute) {
+                    (known, _) if known.as_number().is_some() => self.value(if known.is_zero() { b } else { a }),
+                    // In a list, it may depend on the element.
+                    (_, true) => unknown("a choice that is not known"),
+                    // It is taken to hold, and then not to hold, wherever it is asked.
+                    (open, false) => {
+                        let holds = self.choose(2) == 0;
+                        self.same.push((open, Poly::int(holds.into())));
+                        self.value(if holds { a } else { b })
+                    }
                 },
                 ("for", [Ex::Name(name), all, body, kept]) => {
                     let (all, own) = (self.attribute(all)?, Poly::atom(Atom::Var(format!("%{name}"))));
@@ -337,7 +342,8 @@ impl Scope {
         let Some(Declaration { attributes, .. }) = declared else {
             let others = rests.iter().map(|rest| ("..".to_owned(), of_rest(rest, "")));
             let all = Attributes::from_iter(explicit.into_iter().chain(others));
-            let known = all.is_empty() || name.starts_with("any ");
+            let none = ELEMENTWISE.contains(&format!(" {name} ")) && all.iter().all(|(attr, _)| attr == "..");
+            let known = none || all.is_empty() || name.starts_with("any ");
             return if known { Ok(all) } else { unknown(format!("the attributes of `{name}`")) };
         };
         let outer = self.in_source && self.depth == 0;
@@ -380,8 +386,7 @@ impl Scope {
                 return Some(kinds.collect::<Option<Vec<Kind>>>()?.contains(&kind));
             }
             ("equal", _) if must => match self.equation(e)? {
-                (a, b) if is_symbol(&a) => self.same.push((b, a)),
-                (a, b) if is_symbol(&b) => self.same.push((a, b)),
+                (a, b) if is_symbol(&a) || is_symbol(&b) => self.same.push(if is_symbol(&a) { (b, a) } else { (a, b) }),
                 _ => {}
             },
             ("less" | "less_or_equal" | "greater" | "greater_or_equal", [a, b]) if must => {

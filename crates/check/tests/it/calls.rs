@@ -23,6 +23,9 @@ fn right_rules_are_accepted() {
         "rule own(x, y) { for f in elementwise binary: f(x, expand(y) {shape = s}) {..a} => f(x, y) {..a} }",
         "rule own(x) { hard_swish(x) => x * hard_sigmoid(x) {alpha = 0.16666666666666666, beta = 0.5} }",
         "rule own(x) { softplus(x) => log(1 + exp(x)) }",
+        "rule own(x, w) { relu(fused_matmul(x, w) {..a, activation = none}) => fused_matmul(x, w) {..a, activation = \"relu\"} where x.dtype == f32 }",
+        "rule own(x, w, b) { fused_matmul(x, w) {..a, activation = none} + b => fused_matmul(x, w, b) {..a, activation = none} where x.dtype == f32 }",
+        "rule own(x) { for f in cos exp: f(-x) {..a} => f(x * -1) {..a} }",
         "rule own(x, s, b) { layer_normalization(x, s) {..r} + b => layer_normalization(x, s, b) {..r} }",
     ] {
         assert!(is_accepted(rule, "calls"), "{rule}: {:?}", verdict(rule, "calls"));
@@ -38,6 +41,13 @@ fn near_misses_are_rejected() {
         "rule own(x, w, b) { fused_conv(x, w, b) {..a} => fused_conv(x, w) {..a} }",
         "rule own(x, w, b) { fused_conv(x, w, b) {..a} => fused_conv(x, w, none, b) {..a} }",
         "rule own(x, w) { conv(x, w) {..a} => conv(w, x) {..a} }",
+        // Choices that attributes decide.
+        "rule own(x, w) { fused_matmul(x, w) {..a, activation = none} => matmul(x, w) where x.dtype == f32 }",
+        "rule own(x, w) { relu(fused_matmul(x, w) {..a}) => fused_matmul(x, w) {..a, activation = \"relu\"} where x.dtype == f32 }",
+        "rule own(x, w) { fused_matmul(x, w) {..a, activation = none} => fused_matmul(x, w) {..a, activation = none, transposed = true} where x.dtype == f32 }",
+        "rule own(x, w) { fused_matmul(x, w) {transposed = t, ..a} => fused_matmul(x, w) {transposed = u, ..a} where x.dtype == f32 }",
+        "rule own(x) { transpose(x) {perm = [when i == 0 { 1 } else { i } for i in p]} => transpose(x) {perm = [when i == 0 { 1 } else { i } for i in p]} }",
+        "rule own(x) { for f in cos exp: f(x) {..a} => f(-x) {..a} }",
         "rule own(x, w) { conv(x, w) {..a} => conv(x, w) }",
         "rule own(x, w) { conv(x, w) {group = g, ..a} => conv(x, w) {group = 1, ..a} }",
         "rule own(x, w) { conv(x, w) {pads = p, strides = s, ..a} => conv(x, w) {pads = s, strides = p, ..a} }",

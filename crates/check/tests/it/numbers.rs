@@ -191,6 +191,14 @@ fn function(name: &str, v: &[f64], attrs: &BTreeMap<String, f64>) -> Result<f64,
         ("greater_or_equal", [a, b]) => truth(a >= b),
         ("less", [a, b]) => truth(a < b),
         ("less_or_equal", [a, b]) => truth(a <= b),
+        ("equal", [a, b]) => truth(a == b),
+        ("and", [a, b]) => a * b,
+        ("or", [a, b]) => a.max(*b),
+        // The checker knows no law of these, so any functions do.
+        ("matmul", [a, b]) => (a + 2.0 * b).sin(),
+        ("gemm", [a, b]) => (a - 2.0 * b).sin(),
+        ("conv", [a, b]) => (a + 3.0 * b).sin(),
+        ("softmax", [x]) => (x + 0.5).cos(),
         ("pow", [a, b]) => a.powf(*b),
         ("max", [a, b]) => a.max(*b),
         ("min", [a, b]) => a.min(*b),
@@ -230,7 +238,7 @@ pub(crate) fn holds(text: &str) -> Result<(), String> {
     let (sides, conditions) = body.split_once(" where ").unwrap_or((body, ""));
     let (source, target) = sides.split_once("<=>").or(sides.split_once("=>")).ok_or("there is no target")?;
     // A boolean is 0 or 1.
-    let logic = ["&&", "||", "!", "where("].iter().any(|s| sides.contains(s));
+    let logic = ["&&", "||", "!", "where(", "and(", "or("].iter().any(|s| sides.contains(s));
     let numbers: &[f64] = if logic { &[0.0, 1.0] } else { &NUMBERS };
     let mut compared = 0;
     for k in 0..numbers.len().pow(u32::try_from(names.len()).unwrap()) {
@@ -240,19 +248,21 @@ pub(crate) fn holds(text: &str) -> Result<(), String> {
             values.insert((*name).clone(), vec![numbers[rest % numbers.len()]]);
             rest /= numbers.len();
         }
-        let compute = |text: &str| {
+        let compute = |text: &str, names: &BTreeMap<String, Values>| {
             let words = words(text);
-            let mut reader = Reader { words: &words, at: 0, names: values.clone() };
-            reader.side()
+            let mut reader = Reader { words: &words, at: 0, names: names.clone() };
+            reader.side().map(|side| (side, reader.names))
         };
         // Conditions that are no inequalities of numbers are left out: the sides must be equal without them.
-        let unmet = |c: &str| c.contains("value") && compute(c).is_ok_and(|v| v == [0.0]);
+        let unmet = |c: &str| c.contains("value") && compute(c, &values).is_ok_and(|(v, _)| v == [0.0]);
         if conditions.split(',').any(unmet) {
             continue;
         }
-        let (a, b) = (compute(source)?, compute(target)?);
-        for x in &a {
-            let y = b[0];
+        let (a, bound) = compute(source, &values)?;
+        let (b, _) = compute(target, &bound)?;
+        // A value of the source that the target uses has the same alternatives there.
+        for (i, x) in a.iter().enumerate() {
+            let y = b[if a.len() == b.len() { i } else { 0 }];
             if x.is_finite() && y.is_finite() {
                 compared += 1;
                 if (x - y).abs() > 1e-9 * (1.0 + x.abs()) {
