@@ -115,6 +115,9 @@ fn drawn(random: &mut Random) -> Option<Drawn> {
         holds = holds.max(Holds::Ring);
     }
     let size = source.places().len();
+    if source.sums_a_number() {
+        return None;
+    }
     let loads = matches!(source, Term::Call(..)) && size <= 16 && target.places().len() <= 24;
     let known = (0..variables.0.len()).all(|i| source.mentions(&Term::Variable(i)));
     let factor = source.mentions(&Term::Factor) || !target.mentions(&Term::Factor);

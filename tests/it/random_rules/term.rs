@@ -195,4 +195,14 @@ impl Term {
     pub(super) fn mentions(&self, wanted: &Term) -> bool {
         self.places().iter().any(|way| self.at(way) == wanted)
     }
+
+    /// True if a number is in a sum. In a pattern it stands for constants of every shape, which broadcast the other
+    /// operand, so that elements are counted more often than on the other side.
+    pub(super) fn sums_a_number(&self) -> bool {
+        let all = |term: &Term, test: &dyn Fn(&Term) -> bool| term.places().iter().any(|way| test(term.at(way)));
+        let is_sum = |term: &Term| matches!(term, Term::Call("reduce_sum", ..));
+        all(self, &|term| {
+            is_sum(term) && all(term, &|part| matches!(part, Term::Number(_)))
+        })
+    }
 }
