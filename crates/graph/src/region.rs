@@ -1,11 +1,10 @@
 //! Conversion of functions that operators call to graphs and back.
 
-use crate::sink::ValueId;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::sink::Sink;
+use super::sink::{Sink, ValueId};
 use super::{Graph, Node, Operands, Vertex, VertexId};
 use tautomer_op::{AttrValue, Item, Op, OpError, Region, RegionStep};
 

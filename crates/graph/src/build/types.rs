@@ -1,10 +1,10 @@
 //! Declared types and the symbols in them.
 
-use crate::sink::ValueId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Builder;
+use crate::sink::ValueId;
 use crate::term::{self, Scope, Term};
 use tautomer_diag::Diagnostic;
 use tautomer_lang::ast::{DimExpr, Dims, ExprId, ExprKind, TypeExpr, TypeKind};

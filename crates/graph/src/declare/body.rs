@@ -1,6 +1,5 @@
 //! The body of a declared operator as a function.
 
-use crate::sink::ValueId;
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -12,6 +11,7 @@ use tautomer_tensor::Type;
 
 use super::{Code, synthetic};
 use crate::build::Builder;
+use crate::sink::ValueId;
 use crate::term::{self, Term};
 
 /// The data kept with an operator that has a declaration.

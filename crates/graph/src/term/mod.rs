@@ -6,10 +6,10 @@ mod functions;
 mod operators;
 mod value;
 
-use crate::sink::ValueId;
 use std::sync::Arc;
 
 use self::value::{float, from_tensor, joined, letters};
+use crate::sink::ValueId;
 use tautomer_diag::Span;
 use tautomer_lang::ast::{Ast, ExprId};
 use tautomer_op::AttrValue;

@@ -2,7 +2,6 @@
 //!
 //! A [`Snapshot`] of an unchanging e-graph finds a class with one load; an e-graph that is being changed looks it up.
 
-use crate::encode::{class_id, value_id};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -10,6 +9,7 @@ use egg::{EClass, Id};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::EGraph;
+use super::super::encode::{class_id, value_id};
 use super::super::enode::{ClassData, ENode, Head};
 use super::attributes::attr_ref;
 use super::{AttrRefs, Form, FormHead, Host, Want};
