@@ -300,12 +300,26 @@ impl Search<'_> {
     /// For each list of ranks, but not too many, the instance with the fewest dimensions below 2, of which no two can be
     /// told apart.
     fn of_each_rank(&self) -> Vec<&Recipe> {
+        let small = |recipe: &Recipe| recipe.integers().iter().filter(|(_, n)| *n < 2).count();
+        self.least_of_each(&|recipe| recipe.ranks(), &small)
+    }
+
+    /// For each highest rank of an operand, the instance with the fewest attributes above 1, such as strides: most
+    /// shapes fit its calls.
+    fn of_each_highest_rank(&self) -> Vec<&Recipe> {
+        let is_large = |(place, n): &(Place, i64)| *n > 1 && !matches!(place, Place::Extent(..));
+        let large = |recipe: &Recipe| recipe.integers().iter().filter(|at| is_large(at)).count();
+        self.least_of_each(&|recipe| recipe.ranks().into_iter().max().into_iter().collect(), &large)
+    }
+
+    /// For each list of ranks that `ranks` gives, but not too many, the first instance with the least weight.
+    fn least_of_each(&self, ranks: &dyn Fn(&Recipe) -> Vec<usize>, weight: &dyn Fn(&Recipe) -> usize) -> Vec<&Recipe> {
         let mut out: Vec<(&Recipe, Vec<usize>, usize)> = Vec::new();
         for recipe in self.agreeing() {
-            let (ranks, small) = (recipe.ranks(), recipe.integers().iter().filter(|(_, n)| *n < 2).count());
-            match out.iter().position(|(_, own, _)| *own == ranks) {
-                Some(k) if small < out[k].2 => out[k] = (recipe, ranks, small),
-                None if out.len() < RANKED => out.push((recipe, ranks, small)),
+            let (own, weight) = (ranks(recipe), weight(recipe));
+            match out.iter().position(|(_, other, _)| *other == own) {
+                Some(k) if weight < out[k].2 => out[k] = (recipe, own, weight),
+                None if out.len() < RANKED => out.push((recipe, own, weight)),
                 _ => {}
             }
         }
@@ -364,7 +378,10 @@ impl Search<'_> {
         };
         let few = || bases.iter().take(CHOSEN);
         let others = self.of_alternatives();
-        let ranked = bases.iter().take(1).chain(&others);
+        let highest = self.of_each_highest_rank().into_iter();
+        let highest = highest.take(if self.rule.conditions.is_empty() { 0 } else { CHOSEN });
+        let plain: Vec<Recipe> = highest.flat_map(probe::with_more_axes).collect();
+        let ranked = bases.iter().take(1).chain(&others).chain(&plain);
         // A window that covers only padding has a value for integers alone: the least one.
         let whole = bases.iter().take(CHOSEN).filter_map(probe::with_integer_types);
         let padding = whole.map(|r| probe::with_windows_of_padding(&r)).collect();

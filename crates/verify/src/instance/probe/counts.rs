@@ -69,18 +69,47 @@ pub(crate) fn with_ranks(recipe: &Recipe) -> Vec<Recipe> {
     out
 }
 
-/// The recipe with all dimensions equal and one operand of each small rank: where dimensions are equal, operands of many
-/// ranks fit each other. All small ranks at once if these are few, or matrices are multiplied.
-pub(crate) fn with_each_rank(recipe: &Recipe) -> Vec<Recipe> {
-    let base = super::squared(recipe, super::EQUAL[0]);
-    let shaped: Vec<usize> = (0..base.steps.len()).filter(|&i| base.shape(i).is_some()).collect();
-    let with = |recipe: &Recipe, i: usize, rank: usize| {
-        let mut next = recipe.clone();
-        if let Some(shape) = next.shape_mut(i) {
-            *shape = vec![super::EQUAL[0]; rank];
+/// The recipe with the defaults of all attributes that have one, and the same with one and two more axes at the end of
+/// the operands of the highest rank: the defaults fit any rank, and a word such as `SAME_UPPER` few shapes.
+pub(crate) fn with_more_axes(recipe: &Recipe) -> Vec<Recipe> {
+    let mut plain = recipe.clone();
+    for step in &mut plain.steps {
+        if let Step::Call { def, attrs, .. } = step {
+            let all = attrs.iter_mut().zip(def.attrs);
+            let optional = all.filter(|(_, attr)| attr.default_value().is_some());
+            optional.for_each(|(own, _)| *own = None);
+        }
+    }
+    let highest = recipe.ranks().into_iter().max().unwrap_or(0);
+    let longer = |more: usize| {
+        let mut next = plain.clone();
+        for i in 0..next.steps.len() {
+            if let Some(shape) = next.shape_mut(i)
+                && shape.len() == highest
+            {
+                shape.extend(vec![1; more]);
+            }
         }
         next
     };
+    (0..=2).map(longer).collect()
+}
+
+/// The recipe with all dimensions equal and one operand of each small rank: where dimensions are equal, operands of many
+/// ranks fit each other. All small ranks at once if these are few, or matrices are multiplied. Otherwise the operand is
+/// also tried with a single dimension other than 1, the first or the last: a condition on its size then holds at any
+/// rank, and one on a dimension that is counted from the rank of another operand may find it at the wrong end.
+pub(crate) fn with_each_rank(recipe: &Recipe) -> Vec<Recipe> {
+    let base = super::squared(recipe, super::EQUAL[0]);
+    let shaped: Vec<usize> = (0..base.steps.len()).filter(|&i| base.shape(i).is_some()).collect();
+    let shaped_as = |recipe: &Recipe, i: usize, dims: Vec<i64>| {
+        let mut next = recipe.clone();
+        if let Some(shape) = next.shape_mut(i) {
+            *shape = dims;
+        }
+        next
+    };
+    let with = |recipe: &Recipe, i: usize, rank: usize| shaped_as(recipe, i, vec![super::EQUAL[0]; rank]);
     let is_product = |step: &Step| matches!(step, Step::Call { def, .. } if def.axes_rule() == AxesRule::Matrices);
     // Which of them are vectors, matrices and batches decides what is multiplied.
     if shaped.len() <= 2 || base.steps.iter().any(is_product) && shaped.len() <= FACTORS {
@@ -93,9 +122,20 @@ pub(crate) fn with_each_rank(recipe: &Recipe) -> Vec<Recipe> {
         };
         return shaped.iter().fold(vec![base.clone()], each);
     }
-    let others = shaped.iter().flat_map(|&i| (0..=SMALL).map(move |rank| (i, rank)));
-    let others = others.filter(|&(i, rank)| base.shape(i).is_some_and(|own| own.len() != rank));
-    others.map(|(i, rank)| with(&base, i, rank)).collect()
+    let mut out = Vec::new();
+    for (&i, rank) in shaped.iter().flat_map(|i| (0..=SMALL).map(move |rank| (i, rank))) {
+        if base.shape(i).is_some_and(|own| own.len() != rank) {
+            out.push(with(&base, i, rank));
+        }
+        if rank > 1 {
+            for place in [rank - 1, 0] {
+                let mut dims = vec![1; rank];
+                dims[place] = super::EQUAL[0];
+                out.push(shaped_as(&base, i, dims));
+            }
+        }
+    }
+    out
 }
 
 /// Each list of integers or axes empty, in all calls of the operator that has it.

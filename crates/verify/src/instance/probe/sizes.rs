@@ -1,7 +1,6 @@
 //! Dimensions and integers: small ones in every combination, and ones beyond those in the rule.
 
 use super::squared;
-use crate::instance::interleaved;
 use crate::instance::mutate::{Place, RuleNumbers};
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
@@ -19,145 +18,11 @@ const MIXED: usize = 5;
 /// Limit on the combinations of dimensions along one axis.
 const COMBINATIONS: usize = 256;
 
-/// The number of choices of integers tried.
-const CHOICES: usize = 500;
-
-/// From so many free integers on, four times as many choices are drawn, and those that do not fit again, at most so often.
-const MANY: usize = 4;
-const AGAIN: usize = 6;
-
-/// Integers for attributes.
-const INTEGERS: [i64; 8] = [2, -1, 0, 3, 1, 4, -2, 6];
-
-/// Dimensions that leave room for them.
-const ROOM: [i64; 5] = [4, 8, 3, 5, 6];
-
 /// The largest number of the rule that is used as a dimension.
 const LARGEST: i64 = 4000;
 
 /// The largest number of a rule for which dimensions beyond its neighbours are tried.
 const FEW: i64 = 64;
-
-/// Random values for all integer attributes that are not axes at once, with dimensions that leave room for them; `fits`
-/// tells whether the rule matches, and `agrees` whether its sides have the same types as well.
-pub(crate) fn with_integers(
-    recipe: &Recipe,
-    fits: &dyn Fn(&Recipe) -> bool,
-    agrees: &dyn Fn(&Recipe) -> bool,
-    random: &mut Random,
-) -> Vec<Recipe> {
-    let is_axis = |i: usize, k: usize| match &recipe.steps[i] {
-        Step::Call { def, .. } => !matches!(def.attrs[k].kind, AttrKind::Int | AttrKind::Ints),
-        _ => true,
-    };
-    let places: Vec<(Place, i64)> = recipe
-        .integers()
-        .into_iter()
-        .filter(|(place, _)| matches!(place, Place::Attr(i, k, _) if !is_axis(*i, *k)))
-        .collect();
-    if places.is_empty() {
-        return Vec::new();
-    }
-    // The pattern or a type may fix some of them.
-    let roomy = squared(recipe, ROOM[0]);
-    let is_free = |place: Place, now: i64| {
-        let others = INTEGERS.iter().filter(|n| **n != now);
-        others.into_iter().any(|&n| {
-            [recipe, &roomy].into_iter().any(|base| {
-                let mut next = base.clone();
-                next.set(place, n);
-                fits(&next)
-            })
-        })
-    };
-    let mut free: Vec<bool> = places.iter().map(|&(place, now)| is_free(place, now)).collect();
-    // Others change only together with one of these, such as an end that may not be below its start.
-    let alone: Vec<Place> = movable(&places, &free);
-    for (&(place, now), free) in places.iter().zip(&mut free) {
-        let with = |other: Place, n: i64, m: i64| {
-            let mut next = roomy.clone();
-            next.set(other, n);
-            next.set(place, m);
-            fits(&next)
-        };
-        let pairs = || {
-            INTEGERS
-                .into_iter()
-                .flat_map(|n| INTEGERS.into_iter().map(move |m| (n, m)))
-        };
-        *free = *free
-            || alone.len() <= MANY
-                && alone
-                    .iter()
-                    .any(|&other| pairs().any(|(n, m)| m != now && with(other, n, m)));
-    }
-    let one = |random: &mut Random| {
-        let mut next = squared(recipe, random.pick(&ROOM).unwrap_or(4));
-        let shared = random.pick(&[2, 1, 3]).unwrap_or(2);
-        let (alike, ascending) = (random.chance(1, 3), random.chance(1, 2));
-        let mut before: Option<(Place, i64)> = None;
-        for (&(place, _), is_free) in places.iter().zip(&free) {
-            if alike {
-                next.set(place, shared);
-                continue;
-            }
-            if !is_free {
-                continue;
-            }
-            let mut own = random.pick(&INTEGERS).unwrap_or(1);
-            // Pairs such as a start and an end, which mean something in one order alone.
-            if let (Some((Place::Attr(i, ..), n)), Place::Attr(j, ..)) = (before, place)
-                && ascending
-                && i == j
-                && own < n
-            {
-                next.set(before.map_or(place, |(p, _)| p), own);
-                own = n;
-            }
-            next.set(place, own);
-            before = Some((place, own));
-        }
-        next
-    };
-    let movable = movable(&places, &free);
-    let (choices, again) = if movable.len() < MANY {
-        (CHOICES, 0)
-    } else {
-        (4 * CHOICES, AGAIN)
-    };
-    let mut out: Vec<Recipe> = Vec::with_capacity(choices);
-    for _ in 0..choices {
-        let mut next = one(random);
-        // Of many integers, few choices satisfy all conditions and have the same types: one at a time is
-        // drawn again until they do.
-        for _ in 0..again {
-            if agrees(&next) {
-                break;
-            }
-            if let (Some(place), Some(n)) = (random.pick(&movable), random.pick(&INTEGERS)) {
-                next.set(place, n);
-            }
-        }
-        out.push(next);
-    }
-    // Positions below 0 count from the end, and few choices with several of them satisfy conditions: every second
-    // one has several, as long as there are any.
-    let negative = |recipe: &Recipe| {
-        let all = recipe.integers();
-        all.iter()
-            .filter(|(place, n)| movable.contains(place) && *n < 0)
-            .count()
-            > 1
-    };
-    let (several, others): (Vec<Recipe>, Vec<Recipe>) = out.into_iter().partition(negative);
-    interleaved(vec![several, others])
-}
-
-/// The places that are free.
-fn movable(places: &[(Place, i64)], free: &[bool]) -> Vec<Place> {
-    let both = places.iter().zip(free);
-    both.filter(|(_, free)| **free).map(|((place, _), _)| *place).collect()
-}
 
 /// Each integer attribute that is not an axis at 2 and at 3, with one dimension of one operand a multiple of its
 /// square: blocks of groups, whose order matters only if there are several of each.
