@@ -477,10 +477,26 @@ impl Case {
         let (a, b) = (self.simplified(a), self.simplified(b));
         let quotient = self.quotient(&a, &b).unwrap_or_else(|| {
             let (whole, rest) = multiples(&a, &b);
-            whole + rest.floor_div(&b)
+            whole + self.floor_of(&rest, &b)
         });
         let rest = a - b * quotient.clone();
         (quotient, rest)
+    }
+
+    /// The quotient as a division; that of a quotient is the one by both divisors, if these are positive.
+    fn floor_of(&self, a: &Dim, b: &Dim) -> Dim {
+        match a.as_atom() {
+            Some(Atom::FloorDiv(inner, divisor))
+                if divisor.as_const().is_none() && self.is_positive(divisor) && self.is_positive(b) =>
+            {
+                self.floor_of(inner, &(divisor.clone() * b.clone()))
+            }
+            _ => a.floor_div(b),
+        }
+    }
+
+    fn is_positive(&self, dim: &Dim) -> bool {
+        self.follows(&(dim.clone() - Dim::Const(1)))
     }
 
     /// The quotient without a division atom, if the facts determine it.
@@ -538,7 +554,7 @@ impl Case {
         dim.substitute(&|atom| match atom {
             Atom::FloorDiv(a, b) => {
                 let (a, b) = (self.simplified(a), self.simplified(b));
-                Some(self.quotient(&a, &b).unwrap_or_else(|| a.floor_div(&b)))
+                Some(self.quotient(&a, &b).unwrap_or_else(|| self.floor_of(&a, &b)))
             }
             Atom::Mod(a, b) => Some(self.divide(a, b).1),
             Atom::Min(a, b) | Atom::Max(a, b) => {
