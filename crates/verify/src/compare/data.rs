@@ -252,14 +252,15 @@ pub(super) fn both_chosen<S: Choosable>(
     sides: (&[VertexId], &[VertexId]),
     value: &dyn Fn(VertexId) -> Option<Value<S>>,
 ) -> (Option<Results<S>>, Option<Results<S>>) {
-    let value = |v: VertexId| value(v).map(|value| into_chosen(&value));
+    let value = |v: VertexId| converted(&value(v)?, |x: &S| Some(x.clone().into_chosen()));
     let (source, target) = choosing::<S, _>(|| both_over::<Chosen>(graph, sides, &value));
     (source.and_then(Results::of_chosen), target.and_then(Results::of_chosen))
 }
 
 impl<S: Choosable> Results<S> {
     fn of_chosen(results: Results<Chosen>) -> Option<Results<S>> {
-        let all = |values: Vec<Value<Chosen>>| values.iter().map(of_chosen).collect::<Option<Vec<_>>>();
+        let one = |value: &Value<Chosen>| converted(value, |x| S::of_chosen(x).cloned());
+        let all = |values: Vec<Value<Chosen>>| values.iter().map(one).collect::<Option<Vec<_>>>();
         Some(Results {
             outputs: all(results.outputs)?,
             inner: all(results.inner)?,
@@ -267,22 +268,11 @@ impl<S: Choosable> Results<S> {
     }
 }
 
-/// The value over the number system that is chosen for `S`.
-fn into_chosen<S: Choosable>(value: &Value<S>) -> Value<Chosen> {
-    match value {
-        Value::Real(a) => Value::Real(a.map(|x| x.clone().into_chosen()).into_shared()),
-        Value::Int(a) => Value::Int(a.clone()),
-        Value::Bool(a) => Value::Bool(a.clone()),
-        Value::Text(a) => Value::Text(a.clone()),
-        Value::Absent => Value::Absent,
-    }
-}
-
-/// The value over the number system `S`, which was chosen.
-fn of_chosen<S: Choosable>(value: &Value<Chosen>) -> Option<Value<S>> {
+/// The value with other numbers; `None` if there is none for some number.
+fn converted<S: Number, T: Number>(value: &Value<S>, number: impl Fn(&S) -> Option<T>) -> Option<Value<T>> {
     Some(match value {
         Value::Real(a) => {
-            let numbers = a.iter().map(|x| S::of_chosen(x).cloned()).collect::<Option<Vec<_>>>()?;
+            let numbers = a.iter().map(number).collect::<Option<Vec<_>>>()?;
             Value::Real(ndarray::ArcArray::from_shape_vec(a.raw_dim(), numbers).ok()?)
         }
         Value::Int(a) => Value::Int(a.clone()),

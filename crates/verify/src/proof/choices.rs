@@ -159,24 +159,28 @@ impl Known<'_> {
                     (Some(known), _) => Expr::int(i64::from(known)),
                     (None, Factor::Apply(f, args)) => {
                         let new: Vec<Expr> = args.iter().map(|arg| self.given(arg)).collect();
-                        match (f.name(), new.as_slice()) {
-                            (known::MAX | known::MIN, _) => self.ordered(f, new),
-                            _ if new == *args => single,
-                            (known::WHERE, [c, a, b]) => match c.as_number() {
-                                Some(c) if c.is_zero() => b.clone(),
-                                Some(_) => a.clone(),
-                                None if a == b => a.clone(),
-                                None => Expr::apply(known::WHERE, new),
-                            },
-                            (known::AND | known::OR | known::NOT, _) => laws::apply(f.clone(), new),
-                            (known::XOR, [a, b]) => match (a.as_number(), b.as_number()) {
-                                (Some(a), Some(b)) => Expr::int(i64::from(a != b)),
+                        if let (Some(dtype), [x]) = (f.marked(), new.as_slice()) {
+                            laws::in_order(x, dtype)
+                        } else {
+                            match (f.name(), new.as_slice()) {
+                                (known::MAX | known::MIN, _) => self.ordered(f, new),
+                                _ if new == *args => single,
+                                (known::WHERE, [c, a, b]) => match c.as_number() {
+                                    Some(c) if c.is_zero() => b.clone(),
+                                    Some(_) => a.clone(),
+                                    None if a == b => a.clone(),
+                                    None => Expr::apply(known::WHERE, new),
+                                },
+                                (known::AND | known::OR | known::NOT, _) => laws::apply(f.clone(), new),
+                                (known::XOR, [a, b]) => match (a.as_number(), b.as_number()) {
+                                    (Some(a), Some(b)) => Expr::int(i64::from(a != b)),
+                                    _ => Expr::apply(f.clone(), new),
+                                },
+                                (known::EQUAL | known::LESS | known::LESS_OR_EQUAL, [a, b]) => {
+                                    compared(f.name(), a, b).unwrap_or_else(|| Expr::apply(f.clone(), new))
+                                }
                                 _ => Expr::apply(f.clone(), new),
-                            },
-                            (known::EQUAL | known::LESS | known::LESS_OR_EQUAL, [a, b]) => {
-                                compared(f.name(), a, b).unwrap_or_else(|| Expr::apply(f.clone(), new))
                             }
-                            _ => Expr::apply(f.clone(), new),
                         }
                     }
                     (None, Factor::Inverse(sum)) => self.given(sum).inverse(),

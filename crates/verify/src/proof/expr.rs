@@ -61,6 +61,9 @@ pub(super) enum Fun {
 /// The conversion to a floating-point type, where its rounding counts.
 pub(super) const ROUNDED: &str = "rounded";
 
+/// An integer that is computed by sums and products, which wrap around in its type.
+pub(super) const VALUE: &str = "value";
+
 impl Fun {
     /// The name that laws refer to; empty if there are no laws for it.
     pub(super) fn name(&self) -> &'static str {
@@ -78,6 +81,14 @@ impl Fun {
     /// True for the function of that name.
     pub(super) fn is(&self, name: &str) -> bool {
         matches!(self, Fun::Named(own) if *own == name)
+    }
+
+    /// The element type of an integer that is marked by [`VALUE`].
+    pub(super) fn marked(&self) -> Option<DType> {
+        match self {
+            Fun::In(VALUE, dtype) => Some(*dtype),
+            _ => None,
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! Elementwise operators: which function of the prover each is, by the formula of its row.
 
 use super::case::Res;
-use super::expr::{Expr, Factor, Fun};
+use super::expr::{Expr, Factor, Fun, Kind};
 use super::laws;
 use super::meaning::{Call, open};
 use super::order::order;
+use num_rational::BigRational;
+use num_traits::Signed;
 use tautomer_op::{AttrValue, Formula, Function, known};
 use tautomer_tensor::DType;
 
@@ -16,9 +18,32 @@ pub(super) fn holds_all(from: DType, to: DType) -> bool {
     }
 }
 
-/// True for a single element, function value or number.
-fn is_one_value(x: &Expr) -> bool {
-    x.as_number().is_some() || x.as_factor().is_some()
+/// True for what is the same number in every integer type that has it, where it is one of `dtype`: an element, a number,
+/// or the value of a function of such numbers, or of one that says in which type it was computed. Sums and products wrap
+/// around in their type.
+pub(super) fn is_one_value(x: &Expr, dtype: DType) -> bool {
+    let Some(factor) = x.as_factor() else {
+        return x.as_number().is_some_and(|n| has_number(dtype, &n));
+    };
+    match factor {
+        Factor::Size(_) | Factor::Element(..) | Factor::Whole(_) => true,
+        Factor::Apply(Fun::Named(name), args) => match *name {
+            known::MAX | known::MIN => args.iter().all(|arg| is_one_value(arg, dtype)),
+            known::WHERE => args[1..].iter().all(|arg| is_one_value(arg, dtype)),
+            _ => true,
+        },
+        Factor::Apply(..) => true,
+        Factor::Inverse(_) => false,
+        Factor::Fold(fold) => matches!(fold.kind, Kind::Max | Kind::Min) && is_one_value(&fold.body, dtype),
+    }
+}
+
+/// True if a number is one of the type, or the type has numbers that are not integers.
+fn has_number(dtype: DType, n: &BigRational) -> bool {
+    let of = |n: i128| BigRational::from_integer(n.into());
+    dtype
+        .int_range()
+        .is_none_or(|(least, most)| of(least) <= *n && *n <= of(most))
 }
 
 pub(super) fn is_element(x: &Expr) -> bool {
@@ -43,6 +68,20 @@ pub(super) fn function(
         return Err(open(format!("`{}` is not a function of elements", call.def.name)));
     };
     let name = call.def.name;
+    // What wraps around says in which type it did before a function looks at its value.
+    let is_ring = matches!(
+        function,
+        Function::Same
+            | Function::Difference
+            | Function::Product
+            | Function::Negation
+            | Function::Sum
+            | Function::Conversion
+    );
+    let args = match from.is_int() && !is_ring {
+        true => args.iter().map(|arg| laws::in_order(arg, from)).collect(),
+        false => args,
+    };
     Ok(match (function, args.as_slice()) {
         (Function::Same, [x, ..]) => x.clone(),
         (Function::Difference, [a, b]) => a.sub(b),
@@ -91,13 +130,13 @@ pub(super) fn function(
                     vec![laws::apply(known::EQUAL, vec![x.clone(), Expr::zero()])],
                 )
             } else if from == DType::Bool
-                || (from.int_range().is_some() && (real || holds_all(from, to))) && is_one_value(x)
+                || (from.int_range().is_some() && (real || holds_all(from, to))) && is_one_value(x, from)
             {
                 // Only a single value: a sum or product of integers wraps around in its own type first.
                 x.clone()
             } else {
                 // A conversion depends on the number alone; but a sum or product wraps around, or is rounded, in its type.
-                let from = match is_one_value(x) {
+                let from = match is_one_value(x, from) {
                     true if from.is_float() => DType::F64,
                     true if from.int_range().is_some() => DType::I64,
                     _ => from,
@@ -109,7 +148,19 @@ pub(super) fn function(
         }
         (Function::Choice, [c, a, b]) if to == DType::Bool && *a == Expr::int(1) && b.is_zero() => c.clone(),
         (Function::Power, [_, _]) if !real => Expr::apply(Fun::In(name, to), args),
-        _ if !call.attrs.iter().all(AttrValue::is_none) => laws::apply(Fun::With(name, call.attrs.clone()), args),
+        _ if !call.attrs.iter().all(AttrValue::is_none) => {
+            let mut with = call.attrs.clone();
+            with.extend(from.is_int().then_some(AttrValue::DType(from)));
+            laws::apply(Fun::With(name, with), args)
+        }
+        // The quotient of the least integer and -1 is no integer of its type, and others, such as the complement, depend
+        // on the type.
+        (Function::Quotient, [_, b]) if !b.as_number().is_some_and(|n| n.is_positive()) => {
+            Expr::apply(Fun::In(name, to), args)
+        }
+        (Function::Named, [_]) if from.is_int() && !matches!(name, known::ABS | known::SIGN | known::RELU) => {
+            Expr::apply(Fun::In(name, to), args)
+        }
         // Of two integers, one is less or equal if the other is not less; a NaN would be neither.
         (_, [a, b]) if from.is_int() && name == known::LESS_OR_EQUAL => is_not_less(b, a),
         (_, [a, b]) if from.is_int() && name == known::GREATER_OR_EQUAL => is_not_less(a, b),

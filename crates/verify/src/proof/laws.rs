@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
-use super::expr::{Expr, Factor, Fun, Product};
+use super::expr::{Expr, Factor, Fun, Product, VALUE};
+use super::function::is_one_value;
 use super::order::{is_constant, order};
 use tautomer_op::known;
 use tautomer_tensor::DType;
@@ -188,12 +189,13 @@ fn magnitude(x: &Expr, dtype: DType) -> Expr {
     Expr::apply(Fun::In(known::ABS, dtype), vec![positive(x)])
 }
 
-/// An integer value wrapped as one factor, so that laws for sums and products of reals do not apply to it.
+/// An integer value wrapped as one factor that names its type, so that laws for sums and products of reals do not apply
+/// to it, and it is not the same in another type; an element needs none of that.
 pub(super) fn in_order(x: &Expr, dtype: DType) -> Expr {
-    if dtype.is_float() || x.as_number().is_some() || x.as_factor().is_some() {
+    if dtype.is_float() || is_one_value(x, dtype) {
         return x.clone();
     }
-    Expr::apply(Fun::In("value", dtype), vec![x.clone()])
+    Expr::apply(Fun::In(VALUE, dtype), vec![x.clone()])
 }
 
 /// An operand whose negation is also an operand, and the remaining operands.

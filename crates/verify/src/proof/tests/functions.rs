@@ -189,3 +189,41 @@ fn equal_operands_have_equal_attention() {
         "r(q: f32[b, h, s, d], k: f32[b, h, t, d], v: f32[b, h, t, e]) { attention(q, k, v) {scale = 0.5, is_causal = true} => attention(q, k, v) {scale = 0.5} numerics real }",
     ]);
 }
+
+#[test]
+fn integers_wrap_around_before_they_are_converted() {
+    have_no_proof(&[
+        "r(x: i32[n]) { cast(reduce_sum(x) {..a}) {to = i64} => reduce_sum(cast(x) {to = i64}) {..a} numerics bitwise }",
+        "r(x: i32[n]) { cast(reduce_prod(x) {..a}) {to = i64} => reduce_prod(cast(x) {to = i64}) {..a} numerics bitwise }",
+        "r(x: i32[n]) { cast(cumsum(x) {axis = 0}) {to = i64} => cumsum(cast(x) {to = i64}) {axis = 0} numerics bitwise }",
+        "r(x: i32[n]) { cast(reduce_sum(x) {..a}) {to = f64} => reduce_sum(cast(x) {to = f64}) {..a} numerics real }",
+        "r(x: i32[..], y: i32[..]) { cast(x + y) {to = i64} => cast(x) {to = i64} + cast(y) {to = i64} numerics bitwise }",
+        "r(x: i32[..], y: i32[..]) { cast(x * y) {to = i64} => cast(x) {to = i64} * cast(y) {to = i64} numerics bitwise }",
+        "r(x: i32[..]) { cast(-x) {to = i64} => -cast(x) {to = i64} numerics bitwise }",
+        "r(x: i32[..]) { cast(abs(x)) {to = i64} => abs(cast(x) {to = i64}) numerics bitwise }",
+        "r(x: i32[..]) { cast(abs(x)) {to = f64} => abs(cast(x) {to = f64}) numerics real }",
+        "r(x: i32[..], y: i32[..]) { cast(max(x + y, x)) {to = i64} => max(cast(x) {to = i64} + cast(y) {to = i64}, cast(x) {to = i64}) numerics bitwise }",
+        "r(x: i32[n], y: i32[n]) { cast(reduce_max(x + y) {..a}) {to = i64} => reduce_max(cast(x) {to = i64} + cast(y) {to = i64}) {..a} numerics bitwise }",
+        "r(x: i32[..], y: i32[..]) { x + y < x => cast(x) {to = i64} + cast(y) {to = i64} < cast(x) {to = i64} numerics bitwise }",
+        "r(x: i32[..], y: i32[..], z: i32[..]) { x + y == z => cast(x) {to = i64} + cast(y) {to = i64} == cast(z) {to = i64} numerics bitwise }",
+        "r(x: i32[..], y: i32[..]) { cast(sign(x + y)) {to = i64} => sign(cast(x) {to = i64} + cast(y) {to = i64}) numerics bitwise }",
+        "r(x: i32[..], y: i32[..]) { cast(x / y) {to = i64} => cast(x) {to = i64} / cast(y) {to = i64} numerics bitwise }",
+        "r(x: i32[..], y: i32[..]) { cast((x * x) % y) {to = i64} => (cast(x) {to = i64} * cast(x) {to = i64}) % cast(y) {to = i64} numerics bitwise }",
+        "r(x: i32[n, m], y: i32[m, k]) { cast(matmul(x, y)) {to = i64} => matmul(cast(x) {to = i64}, cast(y) {to = i64}) numerics bitwise }",
+        "r(x: u8[..]) { cast(bitwise_not(x)) {to = u16} => bitwise_not(cast(x) {to = u16}) numerics bitwise }",
+        "r(x: u8[..], y: u8[..]) { cast(bit_shift(x, y) {direction = \"LEFT\"}) {to = u16} => bit_shift(cast(x) {to = u16}, cast(y) {to = u16}) {direction = \"LEFT\"} numerics bitwise }",
+        "r(p: bool[..], x: i32[..], y: i32[..]) { cast(where(p, x + y, x)) {to = i64} => where(p, cast(x) {to = i64} + cast(y) {to = i64}, cast(x) {to = i64}) numerics bitwise }",
+        "r(x: i32[..], y: i32[..]) { cast(clip(x + y) {min = 0}) {to = i64} => clip(cast(x) {to = i64} + cast(y) {to = i64}) {min = 0} numerics bitwise }",
+        "r(x: i32[..], y: i32[..]) { cast(bitwise_and(x + y, x)) {to = i64} => bitwise_and(cast(x) {to = i64} + cast(y) {to = i64}, cast(x) {to = i64}) numerics bitwise }",
+        "r(x: i32[..], y: i32[..]) { cast((x + y) / 2i32) {to = i64} => (cast(x) {to = i64} + cast(y) {to = i64}) / 2i64 numerics bitwise }",
+        "r(x: i8[..]) { cast(x + x) {to = f32} => cast(x) {to = f32} + cast(x) {to = f32} numerics real }",
+    ]);
+    have_a_proof(&[
+        "r(x: i32[..]) { cast(relu(x)) {to = i64} => relu(cast(x) {to = i64}) numerics bitwise }",
+        "r(x: i32[..], y: i32[..]) { cast(max(x, y)) {to = i64} => max(cast(x) {to = i64}, cast(y) {to = i64}) numerics bitwise }",
+        "r(p: bool[..], x: i32[..], y: i32[..]) { cast(where(p, x, y)) {to = i64} => where(p, cast(x) {to = i64}, cast(y) {to = i64}) numerics bitwise }",
+        "r(x: i32[..], y: i32[..]) { x < y => cast(x) {to = i64} < cast(y) {to = i64} numerics bitwise }",
+        "r(x: i32[..], y: i32[..]) { x + y < x => y + x < x numerics bitwise }",
+        "r(x: i32[n, m]) { cast(transpose(x)) {to = i64} => transpose(cast(x) {to = i64}) numerics bitwise }",
+    ]);
+}
