@@ -136,6 +136,8 @@ fn whole(dtype: DType, data: Data, random: &mut Random) -> i128 {
             1 => most,
             _ => (random.below(200) as i128 - 100).clamp(least, most),
         },
+        // The least and the greatest beside nothing else but small ones.
+        Data::Zeros => random.pick(&[0, least, 1, most, 0, -1]).unwrap_or(0).clamp(least, most),
         Data::Extreme => {
             let beside = random.below(3) as i128 - 1;
             let size = match random.below(4) {

@@ -7,7 +7,7 @@
 use super::mutate::Place;
 use super::random::Random;
 use super::recipe::{Recipe, Step};
-use tautomer_op::{AttrKind, AttrValue};
+use tautomer_op::{AttrDef, AttrKind, AttrValue};
 
 /// The values that replace dimensions.
 const SMALL: [i64; 2] = [1, 2];
@@ -29,66 +29,81 @@ pub(crate) fn coincidences(recipe: &Recipe, random: &mut Random) -> Vec<Vec<Reci
     forms.iter().map(&mut small).collect()
 }
 
-/// Each flag flipped, in all calls of the operator that has it.
+/// Each flag flipped: in all calls of the operator that has it, and if there are several, in each of them alone.
 fn flipped(recipe: &Recipe) -> Vec<Recipe> {
-    let mut seen: Vec<(&str, usize)> = Vec::new();
     let mut out = Vec::new();
-    for step in &recipe.steps {
-        let Step::Call { def, .. } = step else { continue };
-        for (k, attr) in def.attrs.iter().enumerate() {
-            if !matches!(attr.kind, AttrKind::Bool) || seen.contains(&(def.name, k)) {
-                continue;
-            }
-            seen.push((def.name, k));
-            let mut next = recipe.clone();
-            for other in &mut next.steps {
-                let Step::Call { def: of, attrs, .. } = other else {
-                    continue;
-                };
-                if of.name == def.name {
-                    let now = attrs[k].clone().or_else(|| attr.default_value());
-                    attrs[k] = Some(AttrValue::Bool(now != Some(AttrValue::Bool(true))));
-                }
-            }
-            out.push(next);
+    each_attr(recipe, &mut |attr, calls| {
+        if !matches!(attr.kind, AttrKind::Bool) {
+            return;
         }
-    }
+        out.push(with_value(recipe, calls, &|now| match now {
+            Some(AttrValue::Bool(true)) => AttrValue::Bool(false),
+            _ => AttrValue::Bool(true),
+        }));
+    });
     out
 }
 
-/// Each flag flipped, and each word of an attribute replaced by every other one, in all calls of the operator that has
-/// it.
+/// Each flag flipped, and each word of an attribute replaced by every other one: in all calls of the operator that has
+/// it, and if there are several, in each of them alone.
 pub(crate) fn worded(recipe: &Recipe) -> Vec<Recipe> {
     let mut out = flipped(recipe);
+    each_attr(recipe, &mut |attr, calls| {
+        let AttrKind::OneOf(words) = attr.kind else { return };
+        let now = calls.first().and_then(|&(i, k)| value_of(recipe, i, k));
+        for word in words.iter().map(|word| AttrValue::str(word)) {
+            if now.as_ref() != Some(&word) {
+                out.push(with_value(recipe, calls, &|_| word.clone()));
+            }
+        }
+    });
+    out
+}
+
+/// Calls `see` with each attribute of each operator and the calls that have it: all of them, then each of several. The
+/// calls are given by their steps and the place of the attribute.
+fn each_attr(recipe: &Recipe, see: &mut dyn FnMut(&AttrDef, &[(usize, usize)])) {
     let mut seen: Vec<(&str, usize)> = Vec::new();
+    let mut alone: Vec<(&AttrDef, (usize, usize))> = Vec::new();
     for step in &recipe.steps {
-        let Step::Call { def, attrs: own, .. } = step else {
-            continue;
-        };
+        let Step::Call { def, .. } = step else { continue };
         for (k, attr) in def.attrs.iter().enumerate() {
-            let AttrKind::OneOf(words) = attr.kind else { continue };
             if seen.contains(&(def.name, k)) {
                 continue;
             }
             seen.push((def.name, k));
-            let now = own[k].clone().or_else(|| attr.default_value());
-            for word in words.iter().map(|word| AttrValue::str(word)) {
-                if now.as_ref() == Some(&word) {
-                    continue;
-                }
-                let mut next = recipe.clone();
-                for other in &mut next.steps {
-                    if let Step::Call { def: of, attrs, .. } = other
-                        && of.name == def.name
-                    {
-                        attrs[k] = Some(word.clone());
-                    }
-                }
-                out.push(next);
+            let has = |step: &Step| matches!(step, Step::Call { def: of, .. } if of.name == def.name);
+            let calls: Vec<(usize, usize)> = (0..recipe.steps.len())
+                .filter(|&i| has(&recipe.steps[i]))
+                .map(|i| (i, k))
+                .collect();
+            see(attr, &calls);
+            if calls.len() > 1 {
+                alone.extend(calls.into_iter().map(|call| (attr, call)));
             }
         }
     }
-    out
+    alone.into_iter().for_each(|(attr, call)| see(attr, &[call]));
+}
+
+/// The value of an attribute, or its default.
+fn value_of(recipe: &Recipe, step: usize, k: usize) -> Option<AttrValue> {
+    match &recipe.steps[step] {
+        Step::Call { def, attrs, .. } => attrs[k].clone().or_else(|| def.attrs[k].default_value()),
+        _ => None,
+    }
+}
+
+/// The recipe with another value of an attribute in some calls, by its value now.
+fn with_value(recipe: &Recipe, calls: &[(usize, usize)], new: &dyn Fn(Option<AttrValue>) -> AttrValue) -> Recipe {
+    let mut next = recipe.clone();
+    for &(i, k) in calls {
+        let now = value_of(recipe, i, k);
+        if let Step::Call { attrs, .. } = &mut next.steps[i] {
+            attrs[k] = Some(new(now));
+        }
+    }
+    next
 }
 
 /// A leading axis of dimension 1 on all leaves of one rank.

@@ -12,6 +12,7 @@ use super::form::{Form, has_sized_constants};
 use super::ranks::{self, Ranks};
 use super::scope::{Found, Level, Ordered, Prepared, Scope};
 use super::{Coverage, EFFORT, Task};
+use crate::instance::mutate::Place;
 use crate::instance::recipe::{Recipe, Step};
 use tautomer_op::AttrValue;
 use tautomer_rewrite::Trial;
@@ -25,9 +26,6 @@ const WORDS: usize = 64;
 
 /// Limit on the cases of a form with few axes that stands for one with more.
 const FEWER: usize = 4000;
-
-/// The number of forms of the same operators whose booleans and words are varied.
-const VARIED: usize = 2;
 
 /// A proof attempt that generalizes instances up to a level.
 pub(super) struct AtLevel<'a> {
@@ -434,13 +432,7 @@ impl AtLevel<'_> {
         let known = forms.iter().map(|p| key(&p.recipe, &Named::of(self.scope, p)));
         let mut seen: FxHashSet<(Recipe, Named)> = known.collect();
         let mut all = true;
-        let mut varied: FxHashMap<Vec<&str>, usize> = FxHashMap::default();
-        let is_varied = |prepared: &&Prepared| {
-            let times = varied.entry(prepared.recipe.operators().collect()).or_default();
-            *times += 1;
-            *times <= VARIED
-        };
-        for prepared in forms.iter().filter(is_varied).cloned().collect::<Vec<_>>() {
+        for prepared in varied(forms) {
             let Some(recipes) = self.scope.finite(&prepared, WORDS) else {
                 all = false;
                 continue;
@@ -462,4 +454,25 @@ impl AtLevel<'_> {
         }
         all
     }
+}
+
+/// The forms whose booleans and words are varied: of those with the same operators the first one, and one in which the
+/// most integers of attributes differ, since calls on one axis may be the same in any order.
+fn varied(forms: &[Prepared]) -> Vec<Prepared> {
+    let different = |prepared: &Prepared| {
+        let all = prepared.recipe.integers().into_iter();
+        let attrs = all.filter(|(place, _)| matches!(place, Place::Attr(..)));
+        attrs.map(|(_, n)| n).collect::<FxHashSet<i64>>().len()
+    };
+    let mut chosen: FxHashMap<Vec<&str>, (usize, usize)> = FxHashMap::default();
+    for (i, prepared) in forms.iter().enumerate() {
+        let (_, most) = chosen.entry(prepared.recipe.operators().collect()).or_insert((i, i));
+        if different(prepared) > different(&forms[*most]) {
+            *most = i;
+        }
+    }
+    let mut places: Vec<usize> = chosen.into_values().flat_map(|(first, most)| [first, most]).collect();
+    places.sort_unstable();
+    places.dedup();
+    places.into_iter().map(|i| forms[i].clone()).collect()
 }

@@ -34,6 +34,9 @@ const OPERATED: usize = 6;
 /// The number of lists of operators for which numbers that may be left out are tried.
 const OPTIONAL: usize = 24;
 
+/// Limit on the instances of each kind, for each one that is asked for, if few can show a difference.
+const BESIDE: usize = 3;
+
 /// The number of instances for which counts and ranks are tried.
 const PLAIN: usize = 2;
 
@@ -42,6 +45,9 @@ const CHOSEN: usize = 3;
 
 /// The number of instances, of different ranks, of which reshapes are split.
 const RANKED: usize = 6;
+
+/// The number of instances with reversed axes for which all orders of axes are tried.
+const REVERSED: usize = 4;
 
 /// The number of instances without a type for the target in which dimensions are made equal.
 const MERGED: usize = 12;
@@ -235,9 +241,10 @@ impl Search<'_> {
         let kinds = self.kinds(&bases);
         let more = self.kinds_of_words(&worded);
         for Kind { lists, part } in kinds.into_iter().chain(more) {
-            let enough = self.telling + (options.instances / part).max(LEAST);
+            let wanted = (options.instances / part).max(LEAST);
+            let (enough, most) = (self.telling + wanted, self.report.instances + BESIDE * wanted);
             for next in interleaved(lists) {
-                if self.telling >= enough {
+                if self.telling >= enough || self.report.instances >= most {
                     break;
                 }
                 if let Some(found) = self.attempt(next, random) {
@@ -400,6 +407,13 @@ impl Search<'_> {
         let split: Vec<Recipe> = ranks.into_iter().flat_map(probe::with_split_extents).collect();
         let merged = self.refused.iter().take(MERGED).chain(&split);
         let merged = merged.map(|r| probe::with_merged_extents(r, agree)).collect();
+        let grouped: Vec<Recipe> = few().flat_map(probe::with_groups).filter(|r| fits(r)).collect();
+        let cut = grouped.iter().map(|r| probe::with_integers(r, fits, agrees, own));
+        let cut = cut.chain(grouped.iter().map(probe::with_reversals)).collect();
+        let small = &mut Random::part(0, "small integers");
+        let small = few().map(|r| probe::with_small_integers(r, fits, small)).collect();
+        let turned = few().flat_map(probe::with_reversals).take(REVERSED);
+        let turned = turned.map(|r| probe::with_orders(&r)).collect();
         let everything = few().map(|r| probe::with_everything(r, tells, all_at_once)).collect();
         vec![
             kind(1, converted.collect()),
@@ -434,6 +448,11 @@ impl Search<'_> {
             kind(2, axes(all_at_once)),
             kind(2, everything),
             kind(4, each(&mut probe::with_lists)),
+            kind(4, each(&mut probe::with_reversals)),
+            kind(4, turned),
+            kind(2, cut),
+            kind(1, small),
+            kind(4, each(&mut probe::with_indices)),
             kind(2, reshaped),
             kind(4, vec![split]),
             kind(4, merged),
@@ -546,7 +565,7 @@ fn has_open_type(rule: &Rule) -> bool {
 }
 
 /// False for a tensor that is known to be empty.
-fn has_elements(sides: &Sides, v: VertexId) -> bool {
+pub(super) fn has_elements(sides: &Sides, v: VertexId) -> bool {
     let shape = sides.graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref());
     shape.is_none_or(|dims| dims.iter().all(|d| d.as_const() != Some(0)))
 }

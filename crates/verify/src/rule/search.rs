@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use super::probes::has_elements;
 use super::reached::Parts;
 use crate::compare::bits::same_bits;
 use crate::compare::comparer::Comparer;
@@ -61,7 +62,7 @@ pub(crate) struct Search<'a> {
     /// True if the instances cover all element types that operators and conditions admit.
     pub(crate) all_types: bool,
     plain: PlainCounts,
-    /// Instances so far at which the target is more than the source once more.
+    /// Instances so far at which the results have elements and the target is more than the source once more.
     pub(super) telling: usize,
     /// Whether the target has a type at some instance.
     is_built: bool,
@@ -261,9 +262,10 @@ impl<'a> Search<'a> {
             }
             Finding::Agree(evidence) => {
                 self.report.instances += 1;
-                // At such an instance nothing could differ.
+                // At other instances nothing could differ.
                 let is_same = sides.target.as_ref().is_ok_and(|target| *target == sides.source);
-                self.telling += usize::from(!is_same);
+                let is_empty = !sides.source.iter().any(|v| has_elements(&sides, *v));
+                self.telling += usize::from(!is_same && !is_empty);
                 self.plain.applied += usize::from(recipe.is_plain());
                 *self.report.systems.entry(evidence.system()).or_default() += 1;
                 self.evidence.add(evidence);

@@ -88,6 +88,6 @@ pub(super) fn mutate_convolutions(recipe: &mut Recipe, numbers: &RuleNumbers, ra
     }
 }
 
-pub(super) fn is_convolution(step: &Step) -> bool {
+pub(crate) fn is_convolution(step: &Step) -> bool {
     matches!(step, Step::Call { def, .. } if matches!(def.shapes, ShapeRule::Convolution { .. }))
 }

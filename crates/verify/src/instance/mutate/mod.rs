@@ -20,6 +20,7 @@ use crate::instance::random::Random;
 use crate::instance::recipe::Recipe;
 use tautomer_tensor::DType;
 
+pub(crate) use self::convolution::is_convolution;
 pub(crate) use self::leaves::mutate_constant;
 pub(crate) use self::numbers::RuleNumbers;
 pub(crate) use self::places::{Place, Tie, tied};

@@ -66,7 +66,7 @@ impl Recipe {
         (0..self.steps.len()).filter(|&i| self.shape(i).is_some()).collect()
     }
 
-    pub(super) fn calls(&self) -> Vec<usize> {
+    pub(crate) fn calls(&self) -> Vec<usize> {
         (0..self.steps.len())
             .filter(|&i| matches!(self.steps[i], Step::Call { .. }))
             .collect()

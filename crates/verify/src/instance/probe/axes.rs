@@ -17,6 +17,9 @@ const CHOSEN: usize = 3;
 const NAMED: std::ops::RangeInclusive<usize> = 5..=7;
 const DRAWS: usize = 16;
 
+/// Orders of axes that are not their own inverses, beside two axes that are kept or exchanged.
+const LARGE: [[i64; 5]; 2] = [[1, 2, 0, 4, 3], [1, 2, 0, 3, 4]];
+
 /// Random choices of everything, and how many of those that can show a difference are kept.
 const TRIES: usize = 800;
 const TELLING: usize = 40;
@@ -41,6 +44,10 @@ pub(crate) fn with_orders(recipe: &Recipe) -> Vec<Recipe> {
             for order in orders(axes) {
                 out.push(with_order(recipe, &lists, list, &order));
             }
+        }
+        // Three axes in a circle beside two that operators such as `matmul` treat apart.
+        for order in LARGE {
+            out.push(with_order(recipe, &lists, list, &order));
         }
         seen.push(list.clone());
     }
@@ -91,7 +98,24 @@ pub(crate) fn with_axes(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
         _ => (0..CHOICES).map(|_| random.below(usize::MAX)).collect(),
     };
     random.shuffle(&mut choices);
-    choices.into_iter().map(chosen).collect()
+    let mut out: Vec<Recipe> = choices.into_iter().map(chosen).collect();
+    // Every second one with other flags.
+    for next in out.iter_mut().skip(1).step_by(2) {
+        draw_flags(next, random);
+    }
+    out
+}
+
+/// Sets each flag of each call to a random value.
+pub(super) fn draw_flags(recipe: &mut Recipe, random: &mut Random) {
+    for step in &mut recipe.steps {
+        let Step::Call { def, attrs, .. } = step else { continue };
+        for (attr, declared) in attrs.iter_mut().zip(def.attrs) {
+            if matches!(declared.kind, AttrKind::Bool) {
+                *attr = Some(AttrValue::Bool(random.chance(1, 2)));
+            }
+        }
+    }
 }
 
 /// Recipes in which all orders of axes are replaced at once by random ones, of three or four axes and of as many as the
@@ -233,9 +257,17 @@ fn with_order(recipe: &Recipe, lists: &[(usize, usize, Vec<i64>)], before: &[i64
             shape.resize(order.len(), EQUAL[0]);
         }
     }
-    for (i, k, _) in lists.iter().filter(|(_, _, list)| list == before) {
-        if let Step::Call { attrs, .. } = &mut out.steps[*i] {
+    for (i, k, list) in lists {
+        let Step::Call { def, attrs, .. } = &mut out.steps[*i] else {
+            continue;
+        };
+        if list == before {
             attrs[*k] = Some(AttrValue::ints(order));
+        } else if matches!(def.attrs[*k].kind, AttrKind::Ints) && list.len() == 2 * before.len() {
+            // Two numbers for each axis, such as pads: others for each axis, with the same sum.
+            let first = (0..order.len()).map(|axis| i64::from(axis == 0));
+            let second = (0..order.len()).map(|axis| i64::from(axis != 0));
+            attrs[*k] = Some(AttrValue::ints(&first.chain(second).collect::<Vec<_>>()));
         }
     }
     out

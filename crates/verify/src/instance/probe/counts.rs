@@ -120,22 +120,39 @@ pub(crate) fn with_each_rank(recipe: &Recipe) -> Vec<Recipe> {
                 .flat_map(|recipe| ranks.iter().map(|&rank| with(recipe, *i, rank)));
             next.collect()
         };
-        return shaped.iter().fold(vec![base.clone()], each);
+        let mut out = shaped.iter().fold(vec![base.clone()], each);
+        let single = out.iter().flat_map(|recipe| {
+            let narrow = |i: usize| {
+                let rank = recipe.shape(i).map_or(0, Vec::len);
+                singles(rank).into_iter().map(move |dims| shaped_as(recipe, i, dims))
+            };
+            shaped.iter().flat_map(move |&i| narrow(i)).collect::<Vec<_>>()
+        });
+        let single: Vec<Recipe> = single.collect();
+        out.extend(single);
+        return out;
     }
     let mut out = Vec::new();
     for (&i, rank) in shaped.iter().flat_map(|i| (0..=SMALL).map(move |rank| (i, rank))) {
         if base.shape(i).is_some_and(|own| own.len() != rank) {
             out.push(with(&base, i, rank));
         }
-        if rank > 1 {
-            for place in [rank - 1, 0] {
-                let mut dims = vec![1; rank];
-                dims[place] = super::EQUAL[0];
-                out.push(shaped_as(&base, i, dims));
-            }
-        }
+        out.extend(singles(rank).into_iter().map(|dims| shaped_as(&base, i, dims)));
     }
     out
+}
+
+/// Shapes with a single dimension other than 1, the last or the first.
+fn singles(rank: usize) -> Vec<Vec<i64>> {
+    let single = |place: usize| {
+        let mut dims = vec![1; rank];
+        dims[place] = super::EQUAL[0];
+        dims
+    };
+    if rank < 2 {
+        return Vec::new();
+    }
+    vec![single(rank - 1), single(0)]
 }
 
 /// Each list of integers or axes empty, in all calls of the operator that has it.

@@ -3,12 +3,14 @@
 
 mod axes;
 mod counts;
+mod groups;
 mod integers;
 mod lists;
 mod merged;
 mod numbers;
 mod pairs;
 mod reshapes;
+mod reversals;
 mod sizes;
 mod types;
 mod windows;
@@ -17,12 +19,14 @@ use super::recipe::Recipe;
 
 pub(crate) use self::axes::{with_all_orders, with_axes, with_everything, with_moved_axes, with_orders};
 pub(crate) use self::counts::{with_counts, with_each_rank, with_empty_lists, with_more_axes, with_ranks};
-pub(crate) use self::integers::with_integers;
+pub(crate) use self::groups::with_groups;
+pub(crate) use self::integers::{with_integers, with_small_integers};
 pub(crate) use self::lists::with_lists;
 pub(crate) use self::merged::{with_merged_extents, with_split_extents};
-pub(crate) use self::numbers::{with_all_numbers, with_close_numbers, with_numbers};
+pub(crate) use self::numbers::{with_all_numbers, with_close_numbers, with_indices, with_numbers};
 pub(crate) use self::pairs::with_pairs;
 pub(crate) use self::reshapes::with_reshapes;
+pub(crate) use self::reversals::with_reversals;
 pub(crate) use self::sizes::{with_blocks, with_sizes, with_small_extents};
 pub(crate) use self::types::{
     CONVERTED, Types, with_discrete_types, with_integer_types, with_pairs_of_types, with_types,

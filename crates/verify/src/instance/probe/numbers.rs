@@ -27,6 +27,27 @@ enum Numbered {
     Attribute(&'static str, usize, Option<u64>),
 }
 
+/// Each constant integer at numbers around those that count the elements of an axis from its ends, with equal dimensions.
+pub(crate) fn with_indices(recipe: &Recipe) -> Vec<Recipe> {
+    let mut out = Vec::new();
+    for (i, step) in recipe.steps.iter().enumerate() {
+        if !matches!(step, Step::Fill { dtype, .. } if dtype.is_int()) {
+            continue;
+        }
+        for n in super::EQUAL {
+            for index in [-n - 1, -n, n, n - 1, -2 * n, 2 * n - 1, -1, -2 * n - 1, 0] {
+                let mut next = super::squared(recipe, n);
+                if let (Step::Fill { value, shape, .. }, Step::Fill { shape: own, .. }) = (&mut next.steps[i], step) {
+                    *value = index as f64;
+                    shape.clone_from(own);
+                }
+                out.push(next);
+            }
+        }
+    }
+    out
+}
+
 fn bits(value: Option<&AttrValue>) -> Option<u64> {
     value.and_then(AttrValue::as_float).map(f64::to_bits)
 }

@@ -151,6 +151,8 @@ pub(crate) const CONVERTED: [DType; 9] = [
 #[derive(Clone, Copy)]
 enum Typed {
     Operand(usize),
+    /// All of them.
+    Operands,
     Attribute(usize, usize),
 }
 
@@ -172,12 +174,18 @@ pub(crate) fn with_pairs_of_types(
             _ => {}
         }
     }
+    let leaves = (0..recipe.steps.len()).filter(|&i| matches!(recipe.steps[i], Step::Leaf { .. }));
+    let leaves: Vec<usize> = leaves.collect();
+    if leaves.len() > 1 {
+        places.insert(0, Typed::Operands);
+    }
     let all: Vec<DType> = (0..types.len())
         .filter(|&i| !types[..i].contains(&types[i]))
         .map(|i| types[i])
         .collect();
     let set = |recipe: &Recipe, place: Typed, to: DType| match place {
         Typed::Operand(i) => retyped(recipe, &[i], to),
+        Typed::Operands => retyped(recipe, &leaves, to),
         Typed::Attribute(i, k) => {
             let mut out = recipe.clone();
             if let Step::Call { attrs, .. } = &mut out.steps[i] {
@@ -189,7 +197,7 @@ pub(crate) fn with_pairs_of_types(
     let mut out = Vec::new();
     for (n, &a) in places.iter().enumerate() {
         for &b in &places[n + 1..] {
-            if matches!((a, b), (Typed::Operand(_), Typed::Operand(_))) {
+            if !matches!(b, Typed::Attribute(..)) {
                 continue;
             }
             let both = all.iter().flat_map(|&x| all.iter().map(move |&y| (x, y)));
