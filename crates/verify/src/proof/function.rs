@@ -69,6 +69,7 @@ pub(super) fn function(
     };
     let name = call.def.name;
     // What wraps around says in which type it did before a function looks at its value.
+    // Magnitudes and extremes do so themselves, since they look at signs first.
     let is_ring = matches!(
         function,
         Function::Same
@@ -78,7 +79,8 @@ pub(super) fn function(
             | Function::Sum
             | Function::Conversion
     );
-    let args = match from.is_int() && !is_ring {
+    let looks_first = matches!(name, known::ABS | known::RELU | known::MAX | known::MIN);
+    let args = match from.is_int() && !is_ring && !looks_first {
         true => args.iter().map(|arg| laws::in_order(arg, from)).collect(),
         false => args,
     };
@@ -158,7 +160,7 @@ pub(super) fn function(
         (Function::Quotient, [_, b]) if !b.as_number().is_some_and(|n| n.is_positive()) => {
             Expr::apply(Fun::In(name, to), args)
         }
-        (Function::Named, [_]) if from.is_int() && !matches!(name, known::ABS | known::SIGN | known::RELU) => {
+        (Function::Named, [_]) if from.is_int() && !looks_first && name != known::SIGN => {
             Expr::apply(Fun::In(name, to), args)
         }
         // Of two integers, one is less or equal if the other is not less; a NaN would be neither.

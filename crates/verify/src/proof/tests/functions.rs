@@ -224,6 +224,9 @@ fn integers_wrap_around_before_they_are_converted() {
         "r(p: bool[..], x: i32[..], y: i32[..]) { cast(where(p, x, y)) {to = i64} => where(p, cast(x) {to = i64}, cast(y) {to = i64}) numerics bitwise }",
         "r(x: i32[..], y: i32[..]) { x < y => cast(x) {to = i64} < cast(y) {to = i64} numerics bitwise }",
         "r(x: i32[..], y: i32[..]) { x + y < x => y + x < x numerics bitwise }",
+        "r(x: i32[..]) { abs(-x) => abs(x) numerics bitwise }",
+        "r(x: i32[..]) { max(x, -x) => abs(x) numerics bitwise }",
+        "r(x: i32[..]) { max(x) => x numerics bitwise }",
         "r(x: i32[n, m]) { cast(transpose(x)) {to = i64} => transpose(cast(x) {to = i64}) numerics bitwise }",
     ]);
 }
