@@ -169,7 +169,7 @@ impl Exact {
         // Simple values that are known, and otherwise a value close to the true one.
         let grows = assume(Law::Growing);
         let value = if grows { value } else { (mixed % 64) as f64 - 32.0 };
-        if grows && value.fract() == 0.0 && value.abs() <= 1.0 && x.integer().is_some_and(|n| n.abs() <= 1) {
+        if grows && value.fract() == 0.0 && value.abs() <= 1.0 && x.integer().is_some_and(|n| n.unsigned_abs() <= 1) {
             return Exact::from_int(value as i128);
         }
         let scaled = (value * CLOSE).floor();
@@ -200,7 +200,7 @@ impl Exact {
             _ => {}
         }
         match x.integer() {
-            Some(n) if n.abs() <= 200 && assume(Law::ExpSum) => Exact::fraction(BASE.0, BASE.1).power(n),
+            Some(n) if n.unsigned_abs() <= 200 && assume(Law::ExpSum) => Exact::fraction(BASE.0, BASE.1).power(n),
             _ => Exact::unknown(Func::Exp, x, None),
         }
     }
@@ -480,7 +480,9 @@ impl Number for Exact {
             (Func::Pow, Some(y)) => Exact::pow(x, y),
             (Func::Floor | Func::Ceil | Func::Round | Func::Trunc, _) => x.rounded(func).unwrap_or_else(|| x.clone()),
             (Func::Sinh | Func::Cosh | Func::Tanh, _)
-                if x.integer().is_some_and(|n| n.abs() <= 100) && assume(Law::ExpSum) && assume(Law::HyperbolicExp) =>
+                if x.integer().is_some_and(|n| n.unsigned_abs() <= 100)
+                    && assume(Law::ExpSum)
+                    && assume(Law::HyperbolicExp) =>
             {
                 Exact::hyperbolic(func, x)?
             }
@@ -519,6 +521,13 @@ mod tests {
 
     fn f(func: Func, x: &Exact) -> Exact {
         Exact::func(func, x, None).unwrap()
+    }
+
+    #[test]
+    fn functions_of_the_least_integer_are_unknown() {
+        let least = Exact::from_int(i128::from(i64::MIN));
+        let unknown = |func: Func| f(func, &least) == Exact::unknown(func, &least, None);
+        assert!(unknown(Func::Exp) && unknown(Func::Cosh));
     }
 
     fn number() -> impl Strategy<Value = Exact> {

@@ -60,11 +60,13 @@ pub(crate) fn worded(recipe: &Recipe) -> Vec<Recipe> {
     out
 }
 
-/// Calls `see` with each attribute of each operator and the calls that have it: all of them, then each of several. The
-/// calls are given by their steps and the place of the attribute.
-fn each_attr(recipe: &Recipe, see: &mut dyn FnMut(&AttrDef, &[(usize, usize)])) {
+/// An attribute of a call: its step, and the place of the attribute.
+type At = (usize, usize);
+
+/// Calls `see` with each attribute of each operator and the calls that have it: all of them, then each of several.
+fn each_attr(recipe: &Recipe, see: &mut dyn FnMut(&AttrDef, &[At])) {
     let mut seen: Vec<(&str, usize)> = Vec::new();
-    let mut alone: Vec<(&AttrDef, (usize, usize))> = Vec::new();
+    let mut alone: Vec<(&AttrDef, At)> = Vec::new();
     for step in &recipe.steps {
         let Step::Call { def, .. } = step else { continue };
         for (k, attr) in def.attrs.iter().enumerate() {
@@ -73,7 +75,7 @@ fn each_attr(recipe: &Recipe, see: &mut dyn FnMut(&AttrDef, &[(usize, usize)])) 
             }
             seen.push((def.name, k));
             let has = |step: &Step| matches!(step, Step::Call { def: of, .. } if of.name == def.name);
-            let calls: Vec<(usize, usize)> = (0..recipe.steps.len())
+            let calls: Vec<At> = (0..recipe.steps.len())
                 .filter(|&i| has(&recipe.steps[i]))
                 .map(|i| (i, k))
                 .collect();
@@ -95,7 +97,7 @@ fn value_of(recipe: &Recipe, step: usize, k: usize) -> Option<AttrValue> {
 }
 
 /// The recipe with another value of an attribute in some calls, by its value now.
-fn with_value(recipe: &Recipe, calls: &[(usize, usize)], new: &dyn Fn(Option<AttrValue>) -> AttrValue) -> Recipe {
+fn with_value(recipe: &Recipe, calls: &[At], new: &dyn Fn(Option<AttrValue>) -> AttrValue) -> Recipe {
     let mut next = recipe.clone();
     for &(i, k) in calls {
         let now = value_of(recipe, i, k);
