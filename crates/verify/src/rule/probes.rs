@@ -414,6 +414,9 @@ impl Search<'_> {
         let small = few().map(|r| probe::with_small_integers(r, fits, small)).collect();
         let turned = few().flat_map(probe::with_reversals).take(REVERSED);
         let turned = turned.map(|r| probe::with_orders(&r)).collect();
+        let skeletons = &mut Random::part(0, "ranks and axes");
+        let skeletons = bases.first().map(|r| probe::with_ranks_and_axes(r, fits, skeletons));
+        let skeletons: Vec<Vec<Recipe>> = skeletons.unwrap_or_default();
         let everything = few().map(|r| probe::with_everything(r, tells, all_at_once)).collect();
         vec![
             kind(1, converted.collect()),
@@ -436,6 +439,7 @@ impl Search<'_> {
             ),
             kind(8, bases.iter().take(PLAIN).map(probe::with_ranks).collect()),
             kind(4, ranked.map(probe::with_each_rank).collect()),
+            kind(1, skeletons),
             kind(8, each(&mut probe::with_blocks)),
             kind(8, each(&mut probe::with_empty_lists)),
             kind(2, each(&mut |r| probe::with_sizes(r, numbers))),

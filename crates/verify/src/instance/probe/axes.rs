@@ -67,20 +67,7 @@ pub(crate) fn with_axes(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
             shape.resize(rank, EQUAL[0]);
         }
     }
-    let is_axis = |place: &Place| match place {
-        Place::Attr(i, k, _) => match &recipe.steps[*i] {
-            Step::Call { def, attrs, .. } => {
-                let is_order = attrs[*k]
-                    .as_ref()
-                    .and_then(AttrValue::as_ints)
-                    .is_some_and(|list| list.len() > 2);
-                matches!(def.attrs[*k].kind, AttrKind::Axis(_) | AttrKind::Axes(_)) && !is_order
-            }
-            _ => false,
-        },
-        Place::Extent(..) => false,
-    };
-    let places: Vec<Place> = recipe.integers().into_iter().map(|(p, _)| p).filter(is_axis).collect();
+    let places: Vec<Place> = axes_of(recipe).into_iter().map(|(place, _)| place).collect();
     if places.len() < 2 {
         return Vec::new();
     }
@@ -104,6 +91,28 @@ pub(crate) fn with_axes(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
         draw_flags(next, random);
     }
     out
+}
+
+/// The axes in attributes of calls, without those of orders of axes.
+pub(super) fn axes_of(recipe: &Recipe) -> Vec<(Place, i64)> {
+    let is_axis = |place: &Place| match place {
+        Place::Attr(i, k, _) => match &recipe.steps[*i] {
+            Step::Call { def, attrs, .. } => {
+                let is_order = attrs[*k]
+                    .as_ref()
+                    .and_then(AttrValue::as_ints)
+                    .is_some_and(|list| list.len() > 2);
+                matches!(def.attrs[*k].kind, AttrKind::Axis(_) | AttrKind::Axes(_)) && !is_order
+            }
+            _ => false,
+        },
+        Place::Extent(..) => false,
+    };
+    recipe
+        .integers()
+        .into_iter()
+        .filter(|(place, _)| is_axis(place))
+        .collect()
 }
 
 /// Sets each flag of each call to a random value.

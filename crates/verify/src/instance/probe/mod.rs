@@ -12,6 +12,7 @@ mod pairs;
 mod reshapes;
 mod reversals;
 mod sizes;
+mod skeletons;
 mod types;
 mod windows;
 
@@ -28,6 +29,7 @@ pub(crate) use self::pairs::with_pairs;
 pub(crate) use self::reshapes::with_reshapes;
 pub(crate) use self::reversals::with_reversals;
 pub(crate) use self::sizes::{with_blocks, with_sizes, with_small_extents};
+pub(crate) use self::skeletons::with_ranks_and_axes;
 pub(crate) use self::types::{
     CONVERTED, Types, with_discrete_types, with_integer_types, with_pairs_of_types, with_types,
 };
