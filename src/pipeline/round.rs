@@ -11,9 +11,9 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::graph::{Graph, Params, Workload, expand_composites};
 use crate::op::{Infer, Op, OpDef};
 use crate::rewrite::{
-    CostModel, Explored, FoldReport, IterationReport, RuleReport, Step, StopReason, Watch, add_bodies, batch_symbols,
-    encode_folding, extract_folded, fold_static, graph_cost_by, kept_from, saturate_watched, substitute_watched,
-    with_bodies,
+    CostModel, Explored, FoldReport, IterationReport, Prices, RuleReport, Step, StopReason, Watch, add_bodies,
+    batch_symbols, encode_folding, extract_folded, fold_static, graph_cost_by, kept_from, saturate_watched,
+    substitute_watched, with_bodies,
 };
 use crate::rule::{Class, Rule};
 use crate::tensor::Type;
@@ -189,9 +189,10 @@ fn by_saturation(
     not_cancelled(options)?;
     (options.watch)(Event::Stage("extract"));
     let folding = options.fold.then_some(options.folding);
-    let (extraction, graph) = extract_folded(before, &encoded, &saturation, model, params, folding);
+    let prices = Prices::new(&encoded, model);
+    let (extraction, graph) = extract_folded(before, &prices, &saturation, params, folding);
     let missing = match options.missing {
-        true => watch::missing(kept_from(&encoded, &saturation, model)),
+        true => watch::missing(kept_from(&prices, &saturation)),
         false => Vec::new(),
     };
     clock.stage("extract");

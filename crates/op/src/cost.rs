@@ -80,14 +80,8 @@ pub enum CostRule {
 pub const ASSUMED_EXTENT: i64 = 64;
 
 pub(crate) fn extent(dim: &Dim) -> f64 {
-    let bound = dim.substitute(&|atom| {
-        matches!(
-            atom,
-            tautomer_tensor::Atom::Symbol(_) | tautomer_tensor::Atom::Unknown(_)
-        )
-        .then_some(Dim::Const(ASSUMED_EXTENT))
-    });
-    bound.as_const().unwrap_or(ASSUMED_EXTENT).max(0) as f64
+    let value = dim.evaluate_atoms(&|_| Some(ASSUMED_EXTENT));
+    value.unwrap_or(ASSUMED_EXTENT).max(0) as f64
 }
 
 /// Number of elements, with assumed sizes for unknown dimensions.

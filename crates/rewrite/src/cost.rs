@@ -120,42 +120,14 @@ pub(super) fn picos(micros: f64) -> u64 {
 }
 
 impl CostModel<'_> {
-    /// The price of one e-node, excluding its children; `None` if the result may not contain it. `own` says that the
-    /// graph has it.
-    pub(super) fn enode(&self, egraph: &EGraph, enode: &ENode, result: Id, own: bool) -> Option<Price> {
-        match enode.head {
-            Head::Input(_) | Head::Param(_) | Head::Const(_) | Head::Attr(_) | Head::Absent => Some(Price::ZERO),
-            // A tuple costs nothing, but a cost of one keeps cycles of projections and tuples from looking free.
-            Head::Tuple | Head::Proj(_) => Some(Price::legal(1)),
-            Head::Op(i) => {
-                let op = egraph.analysis.interner.op_at(i);
-                let attrs = attrs_of(egraph, enode);
-                let facts: SmallVec<[Fact<'_>; 6]> = operands_of(egraph, enode)
-                    .iter()
-                    .map(|&c| egraph[c].data.fact())
-                    .collect();
-                let ty = &egraph[result].data.ty;
-                if !own && holds(self.forbidden, op, &facts, &attrs, ty) {
-                    return None;
-                }
-                Some(Price {
-                    illegal: u64::from(own && holds(self.illegal, op, &facts, &attrs, ty)),
-                    picos: picos(self.call(op, &facts, &attrs, ty)).max(1),
-                })
-            }
-        }
-    }
-
     /// True for an e-node of the class `result` that rules may not create.
     pub fn forbids_enode(&self, egraph: &EGraph, enode: &ENode, result: Id) -> bool {
-        let Head::Op(i) = enode.head else { return false };
-        let op = egraph.analysis.interner.op_at(i);
-        let attrs = attrs_of(egraph, enode);
-        let facts: SmallVec<[Fact<'_>; 6]> = operands_of(egraph, enode)
-            .iter()
-            .map(|&c| egraph[c].data.fact())
-            .collect();
-        holds(self.forbidden, op, &facts, &attrs, &egraph[result].data.ty)
+        holds_for(self.forbidden, egraph, enode, result)
+    }
+
+    /// True for an e-node of the class `result` that should not stay if the graph has it.
+    pub(super) fn is_illegal_enode(&self, egraph: &EGraph, enode: &ENode, result: Id) -> bool {
+        holds_for(self.illegal, egraph, enode, result)
     }
 
     /// True for a vertex that rules may not create.
@@ -178,19 +150,28 @@ impl CostModel<'_> {
         picos(self.call(op, &facts, attrs, graph.ty(v)))
     }
 
-    /// The time that a call takes, in microseconds.
+    /// The time that a call takes, in microseconds, with batches of one item.
     fn call(&self, op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> f64 {
-        let price = |operands: &[Fact<'_>], result: &Type| {
-            let cost = call_cost(op, operands, attrs, result);
-            (self.micros)(&Priced::new(op, operands, attrs, result, cost))
-        };
-        if !self.depends_on_batch(result) && !operands.iter().any(|o| self.depends_on_batch(o.ty)) {
-            return price(operands, result);
-        }
+        let types: SmallVec<[Option<Type>; 6]> = operands.iter().map(|o| self.of_one_item(o.ty)).collect();
+        let of_one = operands.iter().zip(&types).map(|(o, ty)| Fact {
+            ty: ty.as_ref().unwrap_or(o.ty),
+            ..*o
+        });
+        let facts: SmallVec<[Fact<'_>; 6]> = of_one.collect();
+        let single = self.of_one_item(result);
+        self.price(op, &facts, attrs, single.as_ref().unwrap_or(result))
+    }
+
+    /// The time that a call of these types takes, in microseconds.
+    pub(super) fn price(&self, op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> f64 {
+        let cost = call_cost(op, operands, attrs, result);
+        (self.micros)(&Priced::new(op, operands, attrs, result, cost))
+    }
+
+    /// The type for batches of one item; `None` if it does not depend on the size of a batch.
+    pub(super) fn of_one_item(&self, ty: &Type) -> Option<Type> {
         let single = |ty: &Type| ty.map_dims(&|d| d.bind(&|name| self.is_batch(name).then_some(1)));
-        let types: SmallVec<[Type; 6]> = operands.iter().map(|o| single(o.ty)).collect();
-        let facts: SmallVec<[Fact<'_>; 6]> = operands.iter().zip(&types).map(|(o, ty)| Fact { ty, ..*o }).collect();
-        price(&facts, &single(result))
+        self.depends_on_batch(ty).then(|| single(ty))
     }
 
     fn is_batch(&self, name: &str) -> bool {
@@ -210,6 +191,18 @@ impl CostModel<'_> {
         }
         found
     }
+}
+
+/// True for an e-node of the class `result` that is a call of a known operator for which `test` holds.
+fn holds_for(test: &dyn Fn(&Infer<'_>, &Type) -> bool, egraph: &EGraph, enode: &ENode, result: Id) -> bool {
+    let Head::Op(i) = enode.head else { return false };
+    let op = egraph.analysis.interner.op_at(i);
+    let attrs = attrs_of(egraph, enode);
+    let facts: SmallVec<[Fact<'_>; 6]> = operands_of(egraph, enode)
+        .iter()
+        .map(|&c| egraph[c].data.fact())
+        .collect();
+    holds(test, op, &facts, &attrs, &egraph[result].data.ty)
 }
 
 /// True for a call of a known operator for which `test` holds.

@@ -11,6 +11,7 @@ use super::cost::{CostModel, Price};
 use super::encode::{Encoded, operands_of};
 use super::enode::ENode;
 use super::exchange::Solution;
+use super::prices::{At, Prices};
 
 /// The chosen e-nodes.
 #[derive(Debug, Clone)]
@@ -30,12 +31,23 @@ pub struct Extraction {
 
 /// Picks the cheapest graph from a saturated e-graph.
 pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
-    extract_with(encoded, model, &FxHashSet::default(), false)
+    extract_with(&Prices::new(encoded, model), &How::default())
 }
 
-/// Like [`extract`], but the classes in `left` are computed at run time although they are static. If static values are
-/// folded, the others may be made by calls that the result may not contain.
-pub(super) fn extract_with(encoded: &Encoded, model: &CostModel<'_>, left: &FxHashSet<Id>, folds: bool) -> Extraction {
+/// What an extraction assumes.
+#[derive(Debug, Default)]
+pub(super) struct How {
+    /// The classes that are computed at run time although they are static.
+    pub(super) left: FxHashSet<Id>,
+    /// Static values are folded, so that all others may be made by calls that the result may not contain.
+    pub(super) folds: bool,
+    /// The result may contain all calls.
+    pub(super) free: bool,
+}
+
+/// Like [`extract`], with known prices and other assumptions.
+pub(super) fn extract_with(prices: &Prices<'_>, how: &How) -> Extraction {
+    let encoded = prices.encoded;
     let egraph = &encoded.egraph;
     let mut ids: Vec<Id> = egraph.classes().map(|c| c.id).collect();
     ids.sort_unstable();
@@ -56,18 +68,24 @@ pub(super) fn extract_with(encoded: &Encoded, model: &CostModel<'_>, left: &FxHa
         .iter()
         .map(|&id| {
             let class = &egraph[id];
-            let is_static = class.data.is_static && !left.contains(&id);
+            let is_static = class.data.is_static && !how.left.contains(&id);
             let mut nodes: Vec<Candidate> = class
                 .nodes
                 .iter()
-                .filter_map(|enode| {
+                .enumerate()
+                .filter_map(|(place, enode)| {
+                    let at = At {
+                        class: id,
+                        place,
+                        enode,
+                    };
                     let children = operands_of(egraph, enode)
                         .iter()
                         .map(|&c| index[&egraph.find(c)])
                         .collect();
                     Some(Candidate {
                         // What is computed ahead of time need not be a call that the result may contain.
-                        cost: model.enode(egraph, enode, id, own.contains(enode) || folds && is_static)?,
+                        cost: prices.enode(at, own.contains(enode) || how.folds && is_static, how.free)?,
                         enode: enode.clone(),
                         children,
                     })

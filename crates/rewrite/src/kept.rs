@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use egg::Id;
+use egg::EClass;
 use rustc_hash::FxHashSet;
 
-use super::cost::CostModel;
-use super::encode::Encoded;
-use super::enode::{ENode, Head};
-use super::extract::extract;
+use super::enode::{ClassData, ENode, Head};
+use super::extract::{How, extract_with};
+use super::prices::{At, Prices};
 use super::saturate::Saturation;
 use tautomer_op::{Op, OpDef};
 
@@ -23,7 +22,8 @@ pub struct Kept {
 }
 
 /// The forbidden operators that the cheapest graph would have if nothing were forbidden, by name.
-pub fn kept_from(encoded: &Encoded, saturation: &Saturation, model: &CostModel<'_>) -> BTreeMap<&'static str, Kept> {
+pub fn kept_from(prices: &Prices<'_>, saturation: &Saturation) -> BTreeMap<&'static str, Kept> {
+    let encoded = prices.encoded;
     let egraph = &encoded.egraph;
     let own: FxHashSet<ENode> = encoded
         .origins
@@ -34,29 +34,27 @@ pub fn kept_from(encoded: &Encoded, saturation: &Saturation, model: &CostModel<'
             enode
         })
         .collect();
-    let forbidden = |enode: &ENode, class: Id| -> Option<&'static OpDef> {
-        let Head::Op(i) = enode.head else { return None };
+    let forbidden = |at: At<'_>| -> Option<&'static OpDef> {
+        let Head::Op(i) = at.enode.head else { return None };
         match egraph.analysis.interner.op_at(i) {
-            Op::Known(def) if !own.contains(enode) && model.forbids_enode(egraph, enode, class) => Some(*def),
+            Op::Known(def) if !own.contains(at.enode) && prices.is_forbidden(at) => Some(*def),
             _ => None,
         }
     };
     let mut kept: BTreeMap<&'static str, Kept> = BTreeMap::new();
     // A second extraction is needed only if the e-graph has forbidden e-nodes that the first one could not choose.
-    if !egraph
-        .classes()
-        .any(|class| class.nodes.iter().any(|n| forbidden(n, class.id).is_some()))
-    {
+    let has_forbidden = |class: &EClass<ENode, ClassData>| all(class).any(|at| forbidden(at).is_some());
+    if !egraph.classes().any(has_forbidden) {
         return kept;
     }
-    let free = CostModel {
-        forbidden: &|_, _| false,
-        illegal: &|_, _| false,
-        ..*model
+    let free = How {
+        free: true,
+        ..How::default()
     };
     #[expect(clippy::iter_over_hash_type, reason = "counted into ordered sets")]
-    for (class, enode) in &extract(encoded, &free).choice {
-        if let Some(def) = forbidden(enode, *class) {
+    for (class, enode) in &extract_with(prices, &free).choice {
+        let at = all(&egraph[*class]).find(|at| at.enode == enode);
+        if let Some(def) = at.and_then(forbidden) {
             let entry = kept.entry(def.name).or_default();
             entry.times += 1;
             entry
@@ -65,4 +63,14 @@ pub fn kept_from(encoded: &Encoded, saturation: &Saturation, model: &CostModel<'
         }
     }
     kept
+}
+
+/// The e-nodes of a class.
+fn all(class: &EClass<ENode, ClassData>) -> impl Iterator<Item = At<'_>> {
+    let class_id = class.id;
+    class.nodes.iter().enumerate().map(move |(place, enode)| At {
+        class: class_id,
+        place,
+        enode,
+    })
 }

@@ -20,6 +20,7 @@ mod left;
 mod lower;
 mod matching;
 mod nearest;
+mod prices;
 mod rebuild;
 mod saturate;
 mod substitute;
@@ -52,6 +53,8 @@ pub use left::extract_folded;
 pub use lower::{add_bodies, with_bodies};
 #[doc(hidden)]
 pub use nearest::{Nearest, nearest_in_egraph, nearest_in_graph};
+#[doc(hidden)]
+pub use prices::Prices;
 #[doc(hidden)]
 pub use saturate::{Guard, saturate_explained, saturate_guarded};
 #[doc(hidden)]

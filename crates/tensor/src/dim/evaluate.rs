@@ -43,16 +43,31 @@ impl Numbered {
 impl Dim {
     /// The value if every symbol has one; `None` if one has none, or if a number becomes too large.
     pub fn evaluate(&self, value: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
+        self.evaluate_atoms(&|atom| match atom {
+            Atom::Symbol(name) => value(name),
+            _ => None,
+        })
+    }
+
+    /// The value if every symbol and every unknown dimension has one; otherwise as [`evaluate`](Dim::evaluate).
+    ///
+    /// ```
+    /// use tautomer_tensor::Dim;
+    ///
+    /// let half = Dim::unknown(0).floor_div(&Dim::from(2));
+    /// assert_eq!(half.evaluate_atoms(&|_| Some(9)), Some(4));
+    /// assert_eq!(half.evaluate(&|_| Some(9)), None);
+    /// ```
+    pub fn evaluate_atoms(&self, value: &dyn Fn(&Atom) -> Option<i64>) -> Option<i64> {
         let poly = match self {
             Dim::Const(v) => return Some(*v),
             Dim::Expr(poly) => poly,
         };
         poly.terms.iter().try_fold(0i64, |sum, (product, coefficient)| {
             let term = product.iter().try_fold(*coefficient, |out, atom| {
-                let pair = |a: &Dim, b: &Dim| Some((a.evaluate(value)?, b.evaluate(value)?));
+                let pair = |a: &Dim, b: &Dim| Some((a.evaluate_atoms(value)?, b.evaluate_atoms(value)?));
                 let this = match atom {
-                    Atom::Symbol(name) => value(name)?,
-                    Atom::Unknown(_) => return None,
+                    Atom::Symbol(_) | Atom::Unknown(_) => value(atom)?,
                     Atom::FloorDiv(a, b) => pair(a, b).filter(|(_, b)| *b != 0).map(|(a, b)| floor_div(a, b))?,
                     Atom::Mod(a, b) => pair(a, b).filter(|(_, b)| *b != 0).map(|(a, b)| modulo(a, b))?,
                     Atom::Min(a, b) => pair(a, b).map(|(a, b)| a.min(b))?,
