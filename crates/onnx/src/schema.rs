@@ -133,26 +133,52 @@ fn parse_line(line: &'static str) -> Option<(&'static str, Schema)> {
     Some((name.trim_end_matches('~'), schema))
 }
 
-fn table() -> &'static HashMap<&'static str, Vec<Schema>> {
-    static TABLE: OnceLock<HashMap<&'static str, Vec<Schema>>> = OnceLock::new();
+/// The versions of an operator, which are read when it is first looked up: a model has few of all operators.
+struct Versions {
+    lines: Vec<&'static str>,
+    read: OnceLock<Vec<Schema>>,
+}
+
+impl Versions {
+    fn get(&self) -> &[Schema] {
+        let read = || self.lines.iter().filter_map(|line| Some(parse_line(line)?.1)).collect();
+        self.read.get_or_init(read)
+    }
+}
+
+fn table() -> &'static HashMap<&'static str, Versions> {
+    static TABLE: OnceLock<HashMap<&'static str, Versions>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let mut table: HashMap<&'static str, Vec<Schema>> = HashMap::new();
-        for (name, schema) in include_str!("schema.txt").lines().filter_map(parse_line) {
-            table.entry(name).or_default().push(schema);
+        let mut table: HashMap<&'static str, Versions> = HashMap::new();
+        for line in include_str!("schema.txt").lines() {
+            let name = line.split_whitespace().next().unwrap_or_default().trim_end_matches('~');
+            let versions = table.entry(name).or_insert_with(|| Versions {
+                lines: Vec::new(),
+                read: OnceLock::new(),
+            });
+            versions.lines.push(line);
         }
         table
     })
 }
 
+/// The versions of an operator of the default domain, in order.
+fn versions(op: &str) -> &'static [Schema] {
+    table().get(op).map_or(&[], Versions::get)
+}
+
 /// The operator of the default domain in operator set `opset`.
 pub(super) fn schema(op: &str, opset: i64) -> Option<&'static Schema> {
-    let versions = table().get(op)?;
-    versions.iter().rev().find(|s| s.since <= opset).filter(|s| !s.removed)
+    versions(op)
+        .iter()
+        .rev()
+        .find(|s| s.since <= opset)
+        .filter(|s| !s.removed)
 }
 
 /// The last version of the operator that is not a removal.
 pub(super) fn newest(op: &str) -> Option<&'static Schema> {
-    table().get(op)?.iter().rev().find(|s| !s.removed)
+    versions(op).iter().rev().find(|s| !s.removed)
 }
 
 /// The position of input `i` of `schema` in the newest version.
@@ -174,7 +200,7 @@ mod tests {
             assert!(parse_line(line).is_some(), "{line}");
         }
         #[expect(clippy::iter_over_hash_type, reason = "each is checked alone")]
-        for versions in table().values() {
+        for versions in table().values().map(Versions::get) {
             assert!(versions.is_sorted_by_key(|s| s.since));
             for attr in versions.iter().flat_map(|s| &s.attrs) {
                 assert!(attr.default.is_none() || attr.default().is_some(), "{attr:?}");

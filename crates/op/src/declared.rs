@@ -153,6 +153,20 @@ impl Scope {
         all.into_iter()
     }
 
+    /// The operators that texts declare, each once, without those that are loaded later: these have no properties, so
+    /// that no operator variable stands for one of them.
+    #[doc(hidden)]
+    pub fn written(&self) -> Vec<&'static OpDef> {
+        // An operator may have a short name and one in models.
+        let mut out: Vec<&'static OpDef> = Vec::new();
+        for &def in self.names.values() {
+            if !out.iter().any(|known| std::ptr::eq(*known, def)) {
+                out.push(def);
+            }
+        }
+        out
+    }
+
     /// True if no operator has been declared.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty() && self.shipped.is_none()

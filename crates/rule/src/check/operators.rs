@@ -40,13 +40,10 @@ impl Checker<'_> {
                 ok = false;
             }
         }
-        // An operator may have a short name and one in models.
-        let mut declared: Vec<&'static OpDef> = Vec::new();
-        for (_, def) in self.scope.iter() {
-            if !declared.iter().any(|known| std::ptr::eq(*known, def)) {
-                declared.push(def);
-            }
-        }
+        let declared = match named.is_empty() {
+            true => self.scope.written(),
+            false => named.iter().copied().filter(|def| def.declared.is_some()).collect(),
+        };
         let choices: Vec<&'static OpDef> = op::table()
             .chain(declared)
             .filter(|def| named.is_empty() || named.iter().any(|n| std::ptr::eq(*n, *def)))
