@@ -210,6 +210,7 @@ pub struct Expr {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ident {
     /// The name itself.
+    #[serde(deserialize_with = "compact::shared")]
     pub name: Arc<str>,
     /// Its span.
     pub span: Span,
@@ -250,9 +251,9 @@ pub enum ExprKind {
     /// `true`, `false`.
     Bool(bool),
     /// `"text"`, `'text'`.
-    Str(Arc<str>),
+    Str(#[serde(deserialize_with = "compact::shared")] Arc<str>),
     /// A variable.
-    Name(Arc<str>),
+    Name(#[serde(deserialize_with = "compact::shared")] Arc<str>),
     /// `@0`: a positional input.
     Positional(u32),
     /// `_`: anything, unnamed.

@@ -265,6 +265,23 @@ impl Pattern {
     /// The operators that must occur for the pattern to match, each once: of an alternative, those that all its items
     /// have in common.
     pub fn operators(&self) -> Vec<&'static OpDef> {
+        let mut out = Vec::new();
+        let mut below = None;
+        for id in self.required() {
+            match self.node(id) {
+                PatternNode::Call { def, .. } => add(&mut out, def),
+                PatternNode::AnyOf(_) => {
+                    let below = below.get_or_insert_with(|| self.operators_below());
+                    below[id.0 as usize].iter().for_each(|def| add(&mut out, def));
+                }
+                _ => {}
+            }
+        }
+        out
+    }
+
+    /// For each vertex, the operators of everything below it that any match has.
+    fn operators_below(&self) -> Vec<Vec<&'static OpDef>> {
         // Operands come before the vertices that use them.
         let mut below: Vec<Vec<&'static OpDef>> = Vec::with_capacity(self.len());
         for (id, node) in self.nodes() {
@@ -285,13 +302,7 @@ impl Pattern {
             }
             below.push(operators);
         }
-        let mut out = Vec::new();
-        for output in &self.outputs {
-            below[output.vertex().0 as usize]
-                .iter()
-                .for_each(|def| add(&mut out, def));
-        }
-        out
+        below
     }
 }
 

@@ -2,10 +2,13 @@
 //!
 //! Only the build that wrote the bytes reads them; they are not a file format.
 
+use std::cell::RefCell;
+use std::fmt;
 use std::sync::Arc;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use rustc_hash::FxHashSet;
+use serde::de::{DeserializeOwned, Error, Visitor};
+use serde::{Deserializer, Serialize};
 use tautomer_diag::Source;
 
 use super::{Item, RuleFile, TargetFile};
@@ -72,4 +75,33 @@ fn to_bytes(tree: &impl Serialize) -> Result<Vec<u8>, postcard::Error> {
 
 fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, postcard::Error> {
     postcard::from_bytes(bytes)
+}
+
+thread_local! {
+    /// The names that were read on this thread.
+    static NAMES: RefCell<FxHashSet<Arc<str>>> = RefCell::default();
+}
+
+/// Reads a name; equal names share their text, since the trees of one file mention the same few again and again.
+pub(super) fn shared<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+    struct Name;
+    impl Visitor<'_> for Name {
+        type Value = Arc<str>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a name")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Arc<str>, E> {
+            NAMES.with_borrow_mut(|names| {
+                if let Some(known) = names.get(text) {
+                    return Ok(known.clone());
+                }
+                let name: Arc<str> = text.into();
+                names.insert(name.clone());
+                Ok(name)
+            })
+        }
+    }
+    from.deserialize_str(Name)
 }
