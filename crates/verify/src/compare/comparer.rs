@@ -2,7 +2,7 @@
 
 use super::bits::{compare_bits, compare_bits_at};
 use super::bounds::{Measured, compare_in_f64, compare_in_f64_at};
-use super::data::{Data, Values};
+use super::data::{Data, Values, has_infinite_number};
 use super::exact::{AssumedLaws, ExactResult, compare_exactly};
 use super::failures::compare_failures;
 use super::finding::{Evidence, Fault, Finding, Mismatch};
@@ -49,6 +49,10 @@ impl Comparer {
 
     /// Compares the sides of an instance.
     pub(crate) fn compare(&mut self, rule: &Rule, sides: &Sides, random: &mut Random) -> Finding {
+        // Over the real numbers, a factor that becomes infinite in the element type is no such number.
+        if rule.class != Class::Bitwise && has_infinite_number(&sides.graph, &sides.source) {
+            return Finding::Unknown;
+        }
         if let Some(parts) = without_tuples(sides) {
             return self.compare(rule, &parts, random);
         }

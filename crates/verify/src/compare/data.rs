@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::draw::{anchors, close_to, indices, tensor_with, ties};
+use super::draw::{anchors, close_to, indices, infinite, is_finite_in, tensor_with, ties};
 use crate::instance::random::Random;
-use tautomer_graph::{Graph, VertexId, interpret_vertices, interpret_vertices_over};
-use tautomer_op::{Bounded, Choosable, Chosen, Field, Number, System, Value, choosing};
+use tautomer_graph::{Graph, Node, VertexId, interpret_vertices, interpret_vertices_over};
+use tautomer_op::{AttrValue, Bounded, Choosable, Chosen, Field, Number, System, Value, choosing};
 
 pub(crate) use super::draw::{corners, tensor};
 use tautomer_tensor::{DType, Shape, Tensor};
@@ -168,12 +168,25 @@ pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
                 return Some((v, close_to(&near, dtype, &shape, random)?));
             }
             let special = match data {
-                Data::Special if dtype.is_float() => ties(graph, dtype),
+                Data::Special if dtype.is_float() => [ties(graph, dtype), infinite(graph)].concat(),
                 _ => Vec::new(),
             };
             Some((v, tensor_with(dtype, &shape, data, &special, random)?))
         })
         .collect()
+}
+
+/// True if an attribute of a call below `roots` is a finite number that the element type of the result does not have.
+pub(super) fn has_infinite_number(graph: &Graph, roots: &[VertexId]) -> bool {
+    let overflows = |v: VertexId| {
+        let (Node::Call { attrs, .. }, Some(ty)) = (&graph.vertex(v).node, graph.ty(v).as_tensor()) else {
+            return false;
+        };
+        let numbers = attrs.iter().filter_map(AttrValue::as_float).filter(|x| x.is_finite());
+        ty.dtype.is_float() && numbers.into_iter().any(|x| !is_finite_in(ty.dtype, x))
+    };
+    let inner = tensors_below(graph, roots);
+    roots.iter().chain(&inner).any(|v| overflows(*v))
 }
 
 /// Results over a number system, with all intermediate values.

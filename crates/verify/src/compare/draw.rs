@@ -2,7 +2,7 @@
 
 use super::data::Data;
 use crate::instance::random::Random;
-use tautomer_graph::{Graph, Node};
+use tautomer_graph::{Graph, Node, VertexId};
 use tautomer_op::AttrValue;
 use tautomer_tensor::{DType, Tensor};
 
@@ -58,11 +58,15 @@ struct Draw {
     /// zero is a zero, whose sign may depend on the order.
     zeros: usize,
     side: f64,
+    /// All large numbers are on that side of zero, beyond the numbers of most rules.
+    is_far: bool,
 }
 
 impl Draw {
     fn of(dtype: DType, data: Data, random: &mut Random) -> Draw {
         let is_extreme = data == Data::Extreme;
+        // What is drawn ahead changes nothing that is drawn after it.
+        let ahead = &mut random.clone();
         let (least, most, digits) = range(dtype);
         // Subnormal numbers are included, and a few digits are left to the largest.
         let (least, most) = ((least - digits / 2).max(-EXTREME), (most - 2).min(EXTREME));
@@ -83,11 +87,12 @@ impl Draw {
             } else {
                 0
             },
-            side: if data == Data::Zeros && random.chance(1, 2) {
-                -1.0
-            } else {
-                1.0
+            side: match data {
+                Data::Zeros if random.chance(1, 2) => -1.0,
+                Data::Large if ahead.chance(1, 2) => -1.0,
+                _ => 1.0,
             },
+            is_far: data == Data::Large && ahead.chance(1, 3),
         }
     }
 
@@ -100,6 +105,7 @@ impl Draw {
             Data::Balanced | Data::Near => sign * eighths(random, 24),
             Data::Positive => eighths(random, 24),
             Data::Ties => random.below(5) as f64 - 2.0,
+            Data::Large if self.is_far => self.side * (8.0 + 32.0 * eighths(random, 24)),
             Data::Large => sign * eighths(random, 96),
             Data::Small => eighths(random, 8) / 1024.0,
             Data::Powers => sign * (1.0 + random.below(7) as f64) * 2f64.powi(random.below(23) as i32 - 11),
@@ -140,10 +146,18 @@ fn whole(dtype: DType, data: Data, random: &mut Random) -> i128 {
         Data::Zeros => random.pick(&[0, least, 1, most, 0, -1]).unwrap_or(0).clamp(least, most),
         Data::Extreme => {
             let beside = random.below(3) as i128 - 1;
+            let digits = 128 - most.leading_zeros() as usize;
+            let ahead = &mut random.clone();
             let size = match random.below(4) {
+                // Just above the middle of two floating-point numbers, where rounding twice differs from rounding once.
+                0 | 3 if digits > 24 && ahead.chance(2, 3) => {
+                    let half = ahead.pick(&[24, 8, 11, 24, 53]).unwrap_or(24).min(digits - 2);
+                    let power = (digits - 1 - ahead.below(8)).max(half);
+                    (1i128 << power) + (1i128 << (power - half)) + ahead.pick(&[1, 1, 0, -1]).unwrap_or(1)
+                }
                 0 => most.isqrt(),
                 1 => most / random.pick(&[2, 3, 5, 7, 10]).unwrap_or(2),
-                2 => 1i128 << random.below((128 - most.leading_zeros()) as usize),
+                2 => 1i128 << random.below(digits),
                 _ => most,
             };
             let number = size.saturating_add(beside);
@@ -178,6 +192,18 @@ pub(super) fn indices(extents: &[usize], dtype: DType, shape: &[usize], random: 
 /// Limit on the numbers of a graph that data is drawn close to.
 const ANCHORS: usize = 24;
 
+/// The infinite constants of a graph, so often that they are drawn as often as all corner cases together: what equals
+/// one of them may be treated apart.
+pub(super) fn infinite(graph: &Graph) -> Vec<f64> {
+    const OFTEN: usize = 30;
+    let first = |v: VertexId| match &graph.vertex(v).node {
+        Node::Const(tensor) => tensor.first()?.to_f64s()?.first().copied(),
+        _ => None,
+    };
+    let own = graph.ids().filter_map(first).filter(|x| x.is_infinite());
+    own.flat_map(|x| vec![x; OFTEN]).collect()
+}
+
 /// The numbers in a graph, from constants and attributes, in order.
 pub(super) fn anchors(graph: &Graph) -> Vec<f64> {
     let mut out: Vec<f64> = Vec::new();
@@ -199,7 +225,7 @@ pub(super) fn anchors(graph: &Graph) -> Vec<f64> {
 }
 
 /// True if the number does not become infinite in that type.
-fn is_finite_in(dtype: DType, number: f64) -> bool {
+pub(super) fn is_finite_in(dtype: DType, number: f64) -> bool {
     let rounded = Tensor::from_f64s(dtype, &[], &[number]).and_then(|t| t.to_f64s());
     rounded.is_none_or(|list| list.iter().all(|x| x.is_finite()))
 }

@@ -166,6 +166,7 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
         None => wrong,
     };
     let never_built = search.target_is_never_built();
+    let is_empty = search.is_empty;
     let Search {
         mut report,
         evidence,
@@ -196,6 +197,11 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
             None => Verdict::ProvedFor(coverage),
         },
         (None, _) if report.instances > 0 => match missed {
+            None if is_empty => Verdict::Undecided(format!(
+                "the results are empty at all {} instances found, so that nothing was compared; an `example` of the rule \
+                 would give the search a start",
+                report.instances
+            )),
             None => evidence.verdict(),
             Some(what) => Verdict::Undecided(format!(
                 "no instance was found where {what}, and this part of the rule is not proved either; add an `example` \

@@ -240,19 +240,54 @@ impl Search<'_> {
         let worded = self.worded(&bases);
         let kinds = self.kinds(&bases);
         let more = self.kinds_of_words(&worded);
-        for Kind { lists, part } in kinds.into_iter().chain(more) {
-            let wanted = (options.instances / part).max(LEAST);
-            let (enough, most) = (self.telling + wanted, self.report.instances + BESIDE * wanted);
-            for next in interleaved(lists) {
-                if self.telling >= enough || self.report.instances >= most {
-                    break;
-                }
-                if let Some(found) = self.attempt(next, random) {
-                    return Some(found);
-                }
+        kinds
+            .into_iter()
+            .chain(more)
+            .find_map(|kind| self.try_kind(kind, options, random))
+            .or_else(|| {
+                // Most words fit no more than the shapes of one instance, so that what a proof could say about one that
+                // the types refuse is little.
+                let refused = self.refused.len();
+                let attributes = self.all_attributes(&bases);
+                let found = self.try_kind(attributes, options, random);
+                self.refused.truncate(refused);
+                found
+            })
+            .or_else(|| self.try_discrete_types(first, random))
+    }
+
+    /// Tries the recipes of one kind in turn, until enough of them can show a difference.
+    fn try_kind(&mut self, kind: Kind, options: &Options, random: &mut Random) -> Option<WrongInstance> {
+        let wanted = (options.instances / kind.part).max(LEAST);
+        let (enough, most) = (self.telling + wanted, self.report.instances + BESIDE * wanted);
+        for next in interleaved(kind.lists) {
+            if self.telling >= enough || self.report.instances >= most {
+                break;
+            }
+            if let Some(found) = self.attempt(next, random) {
+                return Some(found);
             }
         }
-        self.try_discrete_types(first, random)
+        None
+    }
+
+    /// Words, flags and numbers of all calls at once, also beside constants that other kinds have found.
+    fn all_attributes(&self, bases: &[Recipe]) -> Kind {
+        let tells = &|recipe: &Recipe| self.tells(recipe);
+        let own = &mut Random::part(0, "all attributes");
+        let all = bases.iter().take(CHOSEN).chain(self.with_large_constants());
+        Kind {
+            lists: all
+                .map(|r| probe::with_all_attributes(r, &self.numbers, tells, own))
+                .collect(),
+            part: 2,
+        }
+    }
+
+    /// True for an instance that can show a difference: both sides have one type, and elements.
+    fn tells(&self, recipe: &Recipe) -> bool {
+        let sides = recipe.sides(self.trial).filter(Sides::types_agree);
+        sides.is_some_and(|sides| sides.source.iter().all(|v| has_elements(&sides, *v)))
     }
 
     /// Tries some of the instances that agree, from the `first` on, with integers and booleans: numbers that are rounded,
@@ -302,6 +337,13 @@ impl Search<'_> {
         let all = self.agreeing().chain(&self.refused);
         let new = all.filter(|recipe| seen.insert(recipe.operators().collect()));
         new.take(CHOSEN).cloned().collect()
+    }
+
+    /// The instance with the most constants of ordinary size: little shows beside 0 and 1, or beside huge ones.
+    fn with_large_constants(&self) -> Option<&Recipe> {
+        let is_large = |step: &&Step| matches!(step, Step::Fill { value, .. } if (2.0..1e3).contains(&value.abs()));
+        let count = |recipe: &&Recipe| recipe.steps.iter().filter(is_large).count();
+        self.agreeing().max_by_key(count).filter(|recipe| count(recipe) > 0)
     }
 
     /// For each list of ranks, but not too many, the instance with the fewest dimensions below 2, of which no two can be
@@ -379,10 +421,7 @@ impl Search<'_> {
             .iter()
             .take(if self.rule.conditions.is_empty() { 0 } else { PLAIN });
         let tied = conditional.map(|r| probe::with_pairs(r, fits)).collect();
-        let tells = &|recipe: &Recipe| {
-            let sides = recipe.sides(self.trial).filter(Sides::types_agree);
-            sides.is_some_and(|sides| sides.source.iter().all(|v| has_elements(&sides, *v)))
-        };
+        let tells = &|recipe: &Recipe| self.tells(recipe);
         let few = || bases.iter().take(CHOSEN);
         let others = self.of_alternatives();
         let highest = self.of_each_highest_rank().into_iter();
@@ -417,12 +456,15 @@ impl Search<'_> {
         let skeletons = &mut Random::part(0, "ranks and axes");
         let skeletons = bases.first().map(|r| probe::with_ranks_and_axes(r, fits, skeletons));
         let skeletons: Vec<Vec<Recipe>> = skeletons.unwrap_or_default();
+        let lists = &mut Random::part(0, "lists of axes");
+        let lists = few().map(|r| probe::with_axis_lists(r, tells, lists)).collect();
         let everything = few().map(|r| probe::with_everything(r, tells, all_at_once)).collect();
         vec![
             kind(1, converted.collect()),
             kind(4, operators),
             kind(4, self.refused.iter().map(probe::with_equal_extents).collect()),
-            kind(2, each(&mut probe::with_orders)),
+            kind(1, each(&mut probe::with_orders)),
+            kind(2, lists),
             kind(2, each(&mut probe::with_moved_axes)),
             kind(2, axes(all_at_once)),
             kind(2, single),
@@ -452,6 +494,7 @@ impl Search<'_> {
             kind(2, axes(all_at_once)),
             kind(2, everything),
             kind(4, each(&mut probe::with_lists)),
+            kind(4, each(&mut probe::with_parts)),
             kind(4, each(&mut probe::with_reversals)),
             kind(4, turned),
             kind(2, cut),

@@ -57,6 +57,8 @@ pub(crate) struct Search<'a> {
     pub(super) refused: Vec<Recipe>,
     /// True if no operand is empty at one of them.
     pub(crate) refuses_elements: bool,
+    /// True if no result has elements at the instances at which the sides agree.
+    pub(crate) is_empty: bool,
     /// Indices into `pool` of instances with element types for which nothing was compared.
     pub(super) uncompared: Vec<usize>,
     /// True if the instances cover all element types that operators and conditions admit.
@@ -102,6 +104,7 @@ impl<'a> Search<'a> {
             all_types: false,
             plain: PlainCounts::default(),
             telling: 0,
+            is_empty: true,
             is_built: false,
             parts: None,
             first_refused: None,
@@ -266,6 +269,7 @@ impl<'a> Search<'a> {
                 let is_same = sides.target.as_ref().is_ok_and(|target| *target == sides.source);
                 let is_empty = !sides.source.iter().any(|v| has_elements(&sides, *v));
                 self.telling += usize::from(!is_same && !is_empty);
+                self.is_empty &= is_empty;
                 self.plain.applied += usize::from(recipe.is_plain());
                 *self.report.systems.entry(evidence.system()).or_default() += 1;
                 self.evidence.add(evidence);

@@ -83,9 +83,12 @@ impl RuleNumbers {
         }
     }
 
-    /// Numbers between two neighbours of those in the rule, and whole ones.
+    /// Numbers between two neighbours of those in the rule or zero, and whole ones.
     pub(crate) fn between(&self) -> Vec<f64> {
         let mut own = self.named();
+        if !own.is_empty() && !own.contains(&0.0) {
+            own.push(0.0);
+        }
         own.sort_by(f64::total_cmp);
         let middles = own.windows(2).map(|pair| pair[0] + (pair[1] - pair[0]) / 2.0);
         let middles: Vec<f64> = middles.flat_map(|v| [v, v.round()]).collect();

@@ -1,6 +1,7 @@
 //! Orders and choices of axes, where all other dimensions are equal.
 
 use super::{EQUAL, squared};
+use crate::instance::interleaved;
 use crate::instance::mutate::{Place, RuleNumbers};
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
@@ -15,10 +16,24 @@ const CHOSEN: usize = 3;
 
 /// The numbers of axes that orders are drawn for if the rule names them, and how many orders of each.
 const NAMED: std::ops::RangeInclusive<usize> = 5..=7;
-const DRAWS: usize = 16;
+const DRAWS: usize = 64;
 
-/// Orders of axes that are not their own inverses, beside two axes that are kept or exchanged.
-const LARGE: [[i64; 5]; 2] = [[1, 2, 0, 4, 3], [1, 2, 0, 3, 4]];
+/// Orders of five axes: cycles of three beside two axes that are kept or exchanged, longer cycles, and axes exchanged in
+/// each place.
+const LARGE: [[i64; 5]; 12] = [
+    [1, 2, 0, 4, 3],
+    [1, 2, 0, 3, 4],
+    [1, 2, 3, 4, 0],
+    [0, 1, 2, 4, 3],
+    [1, 0, 3, 4, 2],
+    [0, 2, 3, 1, 4],
+    [1, 0, 2, 4, 3],
+    [0, 2, 3, 4, 1],
+    [0, 1, 3, 4, 2],
+    [1, 0, 2, 3, 4],
+    [1, 2, 3, 0, 4],
+    [2, 3, 4, 0, 1],
+];
 
 /// Random choices of everything, and how many of those that can show a difference are kept.
 const TRIES: usize = 800;
@@ -39,16 +54,17 @@ pub(crate) fn with_orders(recipe: &Recipe) -> Vec<Recipe> {
         if !matches!(def.attrs[*attr].kind, AttrKind::Axes(_)) || !is_order(list) || seen.contains(list) {
             continue;
         }
-        // With fewer than three axes every permutation is its own inverse.
-        for axes in [3, list.len()] {
-            for order in orders(axes) {
-                out.push(with_order(recipe, &lists, list, &order));
-            }
-        }
-        // Three axes in a circle beside two that operators such as `matmul` treat apart.
-        for order in LARGE {
-            out.push(with_order(recipe, &lists, list, &order));
-        }
+        // With fewer than three axes every permutation is its own inverse. Those of more are tried in turn.
+        let own = (list.len() != 3 && list.len() != 4).then(|| orders(list.len()));
+        let large = LARGE.iter().map(|order| order.to_vec()).collect();
+        let all = [orders(3), orders(4), large].into_iter().chain(own);
+        let made = |orders: Vec<Vec<i64>>| {
+            orders
+                .iter()
+                .map(|order| with_order(recipe, &lists, list, order))
+                .collect()
+        };
+        out.extend(interleaved(all.map(made).collect()));
         seen.push(list.clone());
     }
     out
@@ -141,7 +157,10 @@ pub(crate) fn with_all_orders(recipe: &Recipe, numbers: &RuleNumbers, random: &m
         return Vec::new();
     }
     let named = numbers.written().iter().filter_map(|n| usize::try_from(*n).ok());
-    let mut ranks: Vec<usize> = [3, 4].into_iter().chain(named.filter(|n| NAMED.contains(n))).collect();
+    let mut ranks: Vec<usize> = [3, 4, 5]
+        .into_iter()
+        .chain(named.filter(|n| NAMED.contains(n)))
+        .collect();
     ranks.sort_unstable();
     ranks.dedup();
     let mut out = Vec::new();
@@ -154,11 +173,10 @@ pub(crate) fn with_all_orders(recipe: &Recipe, numbers: &RuleNumbers, random: &m
                     .iter()
                     .find(|(list, _)| list == before)
                     .map(|(_, order)| order.clone());
-                let order = known.filter(|_| random.chance(1, 2)).unwrap_or_else(|| {
-                    let mut order: Vec<i64> = (0..rank as i64).collect();
-                    random.shuffle(&mut order);
-                    order
-                });
+                let first = chosen.first().map(|(_, order)| order.as_slice());
+                let order = known
+                    .filter(|_| random.chance(1, 2))
+                    .unwrap_or_else(|| another(first, rank, random));
                 if let Step::Call { attrs, .. } = &mut next.steps[*step] {
                     attrs[*attr] = Some(AttrValue::ints(&order));
                 }
@@ -175,6 +193,27 @@ pub(crate) fn with_all_orders(recipe: &Recipe, numbers: &RuleNumbers, random: &m
         }
     }
     out
+}
+
+/// An order of so many axes: any, or one close to the first one or to its inverse, with two axes exchanged.
+fn another(first: Option<&[i64]>, rank: usize, random: &mut Random) -> Vec<i64> {
+    let mut order: Vec<i64> = (0..rank as i64).collect();
+    match (first, random.below(4)) {
+        (Some(first), 0) => order = first.to_vec(),
+        (Some(first), 1) => {
+            for (i, &axis) in first.iter().enumerate() {
+                order[axis as usize] = i as i64;
+            }
+        }
+        (None, 0) => return order,
+        _ => {
+            random.shuffle(&mut order);
+            return order;
+        }
+    }
+    let (i, j) = (random.below(rank), random.below(rank));
+    order.swap(i, j);
+    order
 }
 
 fn is_order(list: &[i64]) -> bool {

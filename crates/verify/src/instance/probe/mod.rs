@@ -1,7 +1,9 @@
 //! Instances that are enumerated, because random search rarely finds them: each element type, each order of axes where
 //! all dimensions are equal, each number near one in the rule, and so on.
 
+mod attributes;
 mod axes;
+mod axis_lists;
 mod counts;
 mod groups;
 mod integers;
@@ -9,6 +11,7 @@ mod lists;
 mod merged;
 mod numbers;
 mod pairs;
+mod parts;
 mod reshapes;
 mod reversals;
 mod sizes;
@@ -18,7 +21,9 @@ mod windows;
 
 use super::recipe::Recipe;
 
+pub(crate) use self::attributes::with_all_attributes;
 pub(crate) use self::axes::{with_all_orders, with_axes, with_everything, with_moved_axes, with_orders};
+pub(crate) use self::axis_lists::with_axis_lists;
 pub(crate) use self::counts::{with_counts, with_each_rank, with_empty_lists, with_more_axes, with_ranks};
 pub(crate) use self::groups::with_groups;
 pub(crate) use self::integers::{with_integers, with_small_integers};
@@ -26,6 +31,7 @@ pub(crate) use self::lists::with_lists;
 pub(crate) use self::merged::{with_merged_extents, with_split_extents};
 pub(crate) use self::numbers::{with_all_numbers, with_close_numbers, with_indices, with_numbers};
 pub(crate) use self::pairs::with_pairs;
+pub(crate) use self::parts::with_parts;
 pub(crate) use self::reshapes::with_reshapes;
 pub(crate) use self::reversals::with_reversals;
 pub(crate) use self::sizes::{with_blocks, with_sizes, with_small_extents};

@@ -16,7 +16,7 @@ const TOGETHER: usize = 300;
 const CLOSE: usize = 150;
 
 /// Numbers that rules seldom contain: fractions, numbers of either sign, small and large ones.
-const ORDINARY: [f64; 18] = [
+pub(super) const ORDINARY: [f64; 18] = [
     3.0, 0.75, -2.0, 5.0, 1.5, 0.25, -0.5, 7.0, 1.75, 0.1, 10.0, 4.0, -3.0, 0.3, 100.0, 1e-3, 6.0, 1e6,
 ];
 
