@@ -251,9 +251,11 @@ pub enum ExprKind {
     /// `true`, `false`.
     Bool(bool),
     /// `"text"`, `'text'`.
-    Str(#[serde(deserialize_with = "compact::shared")] Arc<str>),
+    #[serde(deserialize_with = "compact::shared")]
+    Str(Arc<str>),
     /// A variable.
-    Name(#[serde(deserialize_with = "compact::shared")] Arc<str>),
+    #[serde(deserialize_with = "compact::shared")]
+    Name(Arc<str>),
     /// `@0`: a positional input.
     Positional(u32),
     /// `_`: anything, unnamed.
