@@ -199,7 +199,6 @@ mod tests {
         for line in lines {
             assert!(parse_line(line).is_some(), "{line}");
         }
-        #[expect(clippy::iter_over_hash_type, reason = "each is checked alone")]
         for versions in table().values().map(Versions::get) {
             assert!(versions.is_sorted_by_key(|s| s.since));
             for attr in versions.iter().flat_map(|s| &s.attrs) {
