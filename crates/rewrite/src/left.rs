@@ -17,8 +17,9 @@ use tautomer_graph::{Graph, Params, VertexId};
 /// The maximum number of extractions: each price that is raised may make another such call the cheapest.
 const MOST_ROUNDS: usize = 16;
 
-/// Picks the cheapest graph from a saturated e-graph of `original` with these prices, given which values folding computes within these
-/// limits; also returns that graph. Without limits, all static classes are assumed to be computed ahead of time.
+/// Picks the cheapest graph from a saturated e-graph of `original` with these prices, given which values folding
+/// computes within these limits; also returns that graph. Without limits, all static classes are assumed to be computed
+/// ahead of time.
 pub fn extract_folded(
     original: &Graph,
     prices: &Prices<'_>,

@@ -358,6 +358,7 @@ fn load_in(files: &[NamedText], load: Load, scope: &Scope) -> Result<RuleSet, Di
 mod tests {
     use super::*;
     use tautomer_lang::format_rules;
+    use tautomer_op::OpTraits;
 
     #[test]
     fn declarations_may_call_operators_that_are_loaded_for_them() {
@@ -365,6 +366,16 @@ mod tests {
         let file = parse_rules(Arc::new(Source::new("own.rules", text))).unwrap();
         let set = load_checked_rules_in(file, &library_scope()).unwrap();
         assert!(set.operators.declared("twice").is_some());
+    }
+
+    #[test]
+    fn operators_that_are_loaded_later_have_no_properties() {
+        let own = library_operators().unwrap().operators.iter();
+        let with: Vec<&str> = own
+            .filter(|(_, def)| def.traits != OpTraits::NONE)
+            .map(|(name, _)| name)
+            .collect();
+        assert!(with.is_empty(), "operator variables would miss {with:?}");
     }
 
     #[test]
