@@ -37,6 +37,7 @@ fn attributes_of_the_checker_are_those_of_the_table() {
             Default::Int(value) => format!(" = {value}"),
             Default::Float(value) => format!(" = {value:?}"),
             Default::Str(value) => format!(" = {value:?}"),
+            Default::DType(value) => format!(" = {value}"),
             other => format!(" = {other:?}"),
         };
         let expected: Vec<(String, String)> = def

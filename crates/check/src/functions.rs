@@ -28,6 +28,13 @@ fn plain(name: &str, args: Vec<Poly>) -> Poly {
     Poly::atom(Atom::Fun(name.to_owned(), args))
 }
 
+/// Whether the second order of axes undoes the first.
+pub(crate) fn is_in_order(p: &Poly, q: &Poly) -> bool {
+    let (Some(Atom::Fun(list, p)), Some(Atom::Fun(other, q))) = (p.as_atom(), q.as_atom()) else { return false };
+    let axis = |i: &Poly| p.get(i.as_number()?.to_usize()?);
+    [list, other] == ["[]"; 2] && (0..).zip(q).all(|(i, at)| axis(at) == Some(&Poly::int(i)))
+}
+
 /// `exp` of a sum is a product, and `exp(log(x))` is `x`.
 fn exp(x: &Poly) -> Poly {
     let mut out = Poly::int(1);
@@ -91,6 +98,20 @@ fn divided(difference: &Poly, facts: &[Fact], left: &mut usize) -> Result<(), St
     if difference.is_zero_as_fraction() {
         return Ok(());
     }
+    // The parts of a concatenation, one after the other; others with parts of these shapes have the same.
+    let mut joined: Option<Atom> = None;
+    difference.visit(&mut |atom| joined = joined.take().or_else(|| cut(atom)));
+    if let Some(Atom::Call(_, axis, shapes)) = &joined {
+        for i in 0..shapes.len() {
+            let place = Atom::Call(format!("part {i}"), axis.clone(), shapes.clone());
+            let part = |atom: &Atom| match atom {
+                Atom::Call(_, _, parts) if cut(atom) == joined => Some(parts[i].0.moved(&place)),
+                _ => None,
+            };
+            divided(&difference.put(&part), facts, left)?;
+        }
+        return Ok(());
+    }
     // The first comparison that holds no other one.
     let mut found: Option<Poly> = None;
     difference.visit(&mut |atom| match atom {
@@ -111,6 +132,13 @@ fn divided(difference: &Poly, facts: &[Fact], left: &mut usize) -> Result<(), St
         }
     }
     Ok(())
+}
+
+/// Where a concatenation is cut: its axis, and the shapes of its parts.
+fn cut(atom: &Atom) -> Option<Atom> {
+    let Atom::Call(name, axis, parts) = atom else { return None };
+    let shapes = parts.iter().map(|(_, shape)| (Poly::zero(), shape.clone())).collect();
+    (name == "concat").then(|| Atom::Call(name.clone(), axis.clone(), shapes))
 }
 
 /// A fact: the number is at least 0, or above 0.

@@ -7,6 +7,8 @@
 //! assert!(matches!(tautomer_check::check(&(head + "\nlift elementwise\nend"))[0].verdict, tautomer_check::Verdict::Accepted(_)));
 //! ```
 
+extern crate alloc;
+
 mod certificate;
 mod functions;
 mod operators;

@@ -2,12 +2,16 @@
 
 use num_traits::One;
 
-use crate::functions::{apply, max};
-use crate::poly::{Atom, Attributes, Poly, Shape};
+use crate::functions::{apply, is_in_order, max};
+use crate::poly::{Atom, Attributes, Poly, Shape, flat_place};
 
 /// The operators in this table.
 pub(crate) const ELEMENTWISE: &str = " sum mean max min where add sub mul div pow and or not equal greater \
     zeros_like ones_like neg abs reciprocal exp log sqrt erf sin cos tan asin acos atan sinh cosh floor ceil round ";
+
+/// Operators whose results are elements of their first operand at other places, and those that keep row-major order.
+const MOVES: &str = " transpose slice gather reshape squeeze unsqueeze flatten ";
+const FLAT: &str = " reshape squeeze unsqueeze flatten ";
 
 /// Why the checker stops.
 #[derive(Debug, Clone)]
@@ -171,21 +175,43 @@ pub(crate) fn opaque(name: &str, attributes: Attributes, operands: Vec<Element>)
         return opaque("squeeze", axes, vec![opaque(name, attributes.into_iter().map(keep).collect(), operands)?]);
     }
     match (name, operands.as_slice()) {
+        ("concat", all) if common(all).is_err() => return invalid("element types differ"),
         ("cast", [x]) if x.kind == Kind::Bool => return Ok(Element { kind, ..x.clone() }),
-        // Axes that are removed where they were inserted, or inserted where they were removed.
-        ("squeeze" | "unsqueeze", [x]) => match x.value.as_atom() {
-            Some(whole @ Atom::Call(first, own, inside))
-                if first != name && first.ends_with("squeeze") && *own == attributes && x.shape == one(whole) =>
-            {
-                return Ok(Element { value: inside[0].0.clone(), shape: inside[0].1.clone(), ..x.clone() });
-            }
-            _ => {}
-        },
+        _ if MOVES.contains(&format!(" {name} ")) => return Ok(moved(name, attributes, operands)),
         _ => {}
     }
-    let operands = operands.into_iter().map(|e| (e.value, e.shape)).collect();
-    let result = Atom::Call(name.to_owned(), attributes, operands);
-    Ok(Element::new(kind, Poly::atom(result.clone()), true, one(&result)))
+    let operands: Vec<_> = operands.into_iter().map(|e| (e.value, e.shape)).collect();
+    // Of no declared operator, the shape depends on values.
+    let shapes = operands.iter().map(|(_, shape)| (Poly::zero(), shape.clone())).collect();
+    let shape = one(&Atom::Call(name.to_owned(), attributes.clone(), shapes));
+    Ok(Element::new(kind, Poly::atom(Atom::Call(name.to_owned(), attributes, operands)), true, shape))
+}
+
+/// An element of the first operand at another place.
+fn moved(name: &str, attributes: Attributes, operands: Vec<Element>) -> Element {
+    let mut all = operands.iter().map(|e| (e.value.clone(), e.shape.clone())).collect::<Vec<_>>();
+    let x = &operands[0];
+    all[0].0 = Poly::zero();
+    let is_list = |value: &Poly| matches!(value.as_atom(), Some(Atom::Fun(f, _)) if f == "[]" || f == "term for");
+    let explicit = attributes.iter().all(|(_, value)| is_list(value));
+    let mut place = Atom::Call(name.to_owned(), attributes, all);
+    // Axes that are removed where they were inserted, or inserted where they were removed; or put in order again.
+    let back = match (&place, x.shape.first().filter(|_| x.shape.len() == 1)) {
+        (Atom::Call(_, here, _), Some(Atom::Call(first, own, inside))) => {
+            let turned = first == name && name == "transpose" && explicit && is_in_order(&own[0].1, &here[0].1);
+            let squeezed = first != name && [first, name].iter().all(|f| f.ends_with("squeeze")) && own == here;
+            (turned || squeezed).then(|| inside[0].1.clone())
+        }
+        _ => None,
+    };
+    let shape = back.unwrap_or_else(|| one(&place));
+    if FLAT.contains(&format!(" {name} ")) {
+        place = flat_place(&x.shape, &shape);
+    } else if let ("transpose", true, Atom::Call(.., all)) = (name, explicit, &mut place) {
+        // The order has as many axes as the operand, so it does not matter how these were broadcast.
+        all.clear();
+    }
+    Element { value: x.value.moved(&place), shape, literal: false, ..x.clone() }
 }
 
 fn one(call: &Atom) -> Shape {

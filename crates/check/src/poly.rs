@@ -6,7 +6,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
 
-use crate::functions::apply;
+use crate::functions::{apply, is_in_order};
 
 /// Limits, beyond which nothing is known about a number.
 const TERMS: usize = 600;
@@ -21,6 +21,8 @@ pub(crate) enum Atom {
     Inverse(Poly),
     /// The element here of the result of an operator, which depends on its attributes and on all of its operands.
     Call(String, Attributes, Vec<(Poly, Shape)>),
+    /// The second at another place, which the first describes: a call that moves elements, without their values.
+    At(Box<Atom>, Box<Atom>),
 }
 
 /// Attributes with their values, in which words and lists are functions.
@@ -163,7 +165,7 @@ impl Poly {
     pub(crate) fn visit(&self, f: &mut dyn FnMut(&Atom)) {
         for (atom, _) in self.terms.keys().flatten() {
             match atom {
-                Atom::Var(_) | Atom::Call(..) => {}
+                Atom::Var(_) | Atom::Call(..) | Atom::At(..) => {}
                 Atom::Fun(_, args) => args.iter().for_each(|a| a.visit(f)),
                 Atom::Positive(p) | Atom::Inverse(p) => p.visit(f),
             }
@@ -174,7 +176,7 @@ impl Poly {
     /// The polynomial with other numbers for some atoms; functions are applied again.
     pub(crate) fn put(&self, new: &dyn Fn(&Atom) -> Option<Poly>) -> Poly {
         let put = |atom: &Atom| match atom {
-            Atom::Var(_) | Atom::Call(..) => Poly::atom(atom.clone()),
+            Atom::Var(_) | Atom::Call(..) | Atom::At(..) => Poly::atom(atom.clone()),
             Atom::Fun(name, args) => apply(name, args.iter().map(|a| a.put(new)).collect()),
             Atom::Positive(p) => p.put(new).positive(),
             Atom::Inverse(p) => p.put(new).inverse(),
@@ -185,6 +187,55 @@ impl Poly {
             out.add(&product.iter().map(power).fold(Poly::number(c.clone()), |term, p| term.mul(&p)))
         })
     }
+}
+
+impl Poly {
+    /// The number at another place. Attributes, and constants whose elements are all equal, are the same everywhere.
+    pub(crate) fn moved(&self, place: &Atom) -> Poly {
+        self.put(&|atom| match atom {
+            Atom::Var(name) | Atom::Call(name, ..) if name.starts_with(['$', '%', '#', '.']) => None,
+            Atom::Var(_) | Atom::Call(..) | Atom::At(..) => Some(Poly::atom(at(place, atom))),
+            _ => None,
+        })
+    }
+
+    /// The number if the value in which it stands has the shape `new`, which is the same as `old`.
+    pub(crate) fn reshaped(&self, old: &Shape, new: &Shape) -> Poly {
+        self.put(&|atom| match atom {
+            Atom::At(place, inside) => match &**place {
+                Atom::Call(flat, _, shapes) if flat == "flat" && shapes[1].1 == *old => {
+                    Some(Poly::atom(at(&flat_place(&shapes[0].1, new), inside)))
+                }
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+}
+
+/// The place that has the same position in row-major order in a value of one shape as here in a value of another.
+pub(crate) fn flat_place(from: &Shape, to: &Shape) -> Atom {
+    let shapes = [from, to].map(|shape| (Poly::zero(), shape.clone()));
+    Atom::Call("flat".to_owned(), Attributes::new(), shapes.to_vec())
+}
+
+/// An element at another place; two moves that are one become one.
+fn at(place: &Atom, atom: &Atom) -> Atom {
+    let Atom::Call(name, attributes, operands) = place else { return atom.clone() };
+    if name == "flat" && operands[0] == operands[1] {
+        return atom.clone();
+    }
+    if let Atom::At(before, inside) = atom
+        && let Atom::Call(first, own, ends) = &**before
+        && first == name
+    {
+        match (name.as_str(), own.as_slice(), attributes.as_slice()) {
+            ("flat", ..) if ends[1] == operands[0] => return at(&flat_place(&ends[0].1, &operands[1].1), inside),
+            ("transpose", [(_, p)], [(_, q)]) if ends == operands && is_in_order(p, q) => return (**inside).clone(),
+            _ => {}
+        }
+    }
+    Atom::At(Box::new(place.clone()), Box::new(atom.clone()))
 }
 
 pub(crate) fn single(product: Product) -> Poly {

@@ -6,6 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use num_rational::BigRational;
+use num_traits::Zero;
+
 use crate::functions::{Fact, apply, equal};
 use crate::operators::{ELEMENTWISE, Element, KINDS, Kind, Res, Stop, call, opaque, unknown};
 use crate::poly::{Atom, Attributes, Poly, Shape};
@@ -111,6 +114,17 @@ fn is_given(value: &Poly) -> bool {
     value.as_atom().is_some_and(|atom| number(atom) || matches!(atom, Atom::Fun(list, _) if list == "[]"))
 }
 
+fn rank_is_zero(variable: &str) -> Ex {
+    let call = |name: &str, operands| Ex::Call(name.to_owned(), operands, Vec::new());
+    call("equal", vec![call(".rank", vec![Ex::Name(variable.to_owned())]), Ex::Number(BigRational::zero())])
+}
+
+/// Whether all elements of a variable are equal: it has no axes, or the rule calls them its value.
+fn is_uniform(rule: &Rule, variable: &str) -> bool {
+    let value = Ex::Call("value".to_owned(), vec![Ex::Name(variable.to_owned())], Vec::new());
+    rule.conditions.iter().any(|own| own.mentions(&value) || *own == rank_is_zero(variable))
+}
+
 fn literal(value: Poly) -> Element {
     Element::literal(value, Kind::Float)
 }
@@ -126,23 +140,26 @@ impl Scope {
         for (name, ty) in &rule.variables {
             let digit = kinds % KINDS.len();
             kinds /= KINDS.len();
-            let kind = match ty.as_deref().map(Kind::of) {
+            let kind = match ty.first().map(|ty| Kind::of(ty)) {
                 Some(None) => return unknown("a variable of an unknown type"),
                 Some(Some(kind)) if digit == 0 && (term.is_none() || kind == Kind::Float) => kind,
                 None if digit == 0 || term.is_none() => KINDS[digit],
                 _ => return Ok(false),
             };
-            let own = Atom::Var(name.clone());
+            let own = Atom::Var(if is_uniform(rule, name) { format!("#{name}") } else { name.clone() });
             // A boolean is 0 or 1.
             let any = Poly::atom(own.clone());
             let any = if kind == Kind::Bool { any.positive() } else { any };
-            let element = |value| Element::new(kind, value, true, Shape::from([own.clone()]));
+            let mut shape = Shape::from([own.clone()]);
+            shape.retain(|_| !rule.conditions.contains(&rank_is_zero(name)));
+            let element = |value| Element::new(kind, value, true, shape.clone());
             self.names.insert(name.clone(), element(any.clone()));
             // A constant, all elements of which are a number that a condition says.
             let mut equations = rule.conditions.iter().filter_map(|condition| self.equation(condition));
             let number = equations.find(|(a, b)| *a == any && b.as_number().is_some());
             self.names.extend(number.map(|(_, number)| (name.clone(), element(number))));
         }
+        rule.conditions.iter().for_each(|condition| self.join_shapes(condition));
         let unmet = |own: &mut Self, must| rule.conditions.iter().any(|c| own.condition(c, must) == Some(false));
         if unmet(self, false) {
             return Ok(false);
@@ -160,7 +177,21 @@ impl Scope {
             return Err(Stop::Wrong("the sides have different element types, or numbers of results".to_owned()));
         }
         let mut pairs = source.iter().zip(&target);
-        pairs.try_for_each(|(a, b)| equal(&a.value, &b.value, &self.facts)).map_err(Stop::Wrong).map(|()| true)
+        // Results have the same shapes, or no engine applies the rule.
+        pairs
+            .try_for_each(|(a, b)| equal(&a.value, &b.value.reshaped(&b.shape, &a.shape), &self.facts))
+            .map_err(Stop::Wrong)
+            .map(|()| true)
+    }
+
+    /// Notes that two variables have one shape, if the condition says so.
+    fn join_shapes(&mut self, condition: &Ex) {
+        if let Some((a, b)) = self.equation(condition)
+            && let (Some(Atom::Call(f, _, a)), Some(Atom::Call(g, _, b))) = (a.as_atom(), b.as_atom())
+            && [f.as_str(), g] == [".shape"; 2]
+        {
+            self.names.values_mut().filter(|e| e.shape == b[0].1).for_each(|e| e.shape = a[0].1.clone());
+        }
     }
 
     fn choose(&mut self, count: usize) -> usize {
@@ -286,21 +317,20 @@ impl Scope {
                 return unknown(format!("these operands of `{name}`"));
             }
             let integer = all.iter().flatten().any(|e| !matches!(e.kind, Kind::Float | Kind::Bool));
-            let named = operands.iter().zip(all).filter_map(|(o, e)| Some((o.clone(), e?)));
-            let attributes = attributes.into_iter().map(|(name, value)| (name, literal(value)));
-            let bound = named.chain(attributes).collect();
+            let named = operands.iter().zip(&all).filter_map(|(o, e)| Some((o.clone(), e.clone()?)));
+            let values = attributes.iter().map(|(name, value)| (name.clone(), literal(value.clone())));
+            let bound = named.chain(values).collect();
             let outside = (std::mem::replace(&mut self.names, bound), std::mem::take(&mut self.in_attribute));
             self.depth += 1;
             let out = self.side(body);
             (self.names, self.in_attribute) = outside;
             self.depth -= 1;
-            // Reductions and limits of integers have other definitions.
-            let mut out = out.map_err(|stop| match stop {
-                Stop::Invalid(why) if integer && (name == "clip" || name.starts_with("reduce_")) => Stop::Unknown(why),
-                stop => stop,
-            })?;
-            self.proof.bodies.insert(name);
-            return if out.len() == 1 { Ok(out.remove(0)) } else { unknown("several results in place of one") };
+            // Reductions and limits of integers may have other definitions.
+            if !(matches!(out, Err(Stop::Invalid(_))) && integer && (name == "clip" || name.starts_with("reduce_"))) {
+                self.proof.bodies.insert(name);
+                let mut out = out?;
+                return if out.len() == 1 { Ok(out.remove(0)) } else { unknown("several results in place of one") };
+            }
         }
         let present: Vec<Element> = all.iter().flatten().cloned().collect();
         let mut shape: Shape = present.iter().flat_map(|e| e.shape.iter().cloned()).collect();
@@ -311,7 +341,10 @@ impl Scope {
                 let value = apply(&own, args.cloned().collect());
                 // Some operators have the shape of their first operand.
                 let operands = present.iter().map(|e| (e.value.clone(), e.shape.clone())).collect();
-                Element::new(first.kind, value, true, Shape::from([Atom::Call(name, attributes, operands)]))
+                if present.iter().any(|e| e.shape != first.shape) {
+                    shape = Shape::from([Atom::Call(name, attributes, operands)]);
+                }
+                Element::new(first.kind, value, true, shape)
             }
             all if elementwise => call(&name, all)?,
             [x] if name == "expand" || name == "broadcast_to" => {

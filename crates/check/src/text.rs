@@ -1,15 +1,26 @@
-//! The text of rules and of declarations of operators: its words, and the expressions they make.
+//! The text of rules and of declarations of operators, read by the grammar `rule.pest`.
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
 use num_rational::BigRational;
+use pest::Parser as _;
 
-use crate::operators::Kind;
+use self::grammar::{Rule as Is, Text};
 use crate::poly::decimal;
 
-/// Limits on nested expressions, each of which takes some stack, and on the words of a rule.
+/// Limits on brackets within brackets, each of which takes some stack, and on the length of a rule.
 const DEPTH: usize = 60;
-const WORDS: usize = 3000;
+const LENGTH: usize = 12_000;
+
+mod grammar {
+    #[derive(pest_derive::Parser)]
+    #[grammar = "rule.pest"]
+    pub(super) struct Text;
+}
+
+type Part<'a> = pest::iterators::Pair<'a, Is>;
+
+type Res<T> = Result<T, String>;
 
 /// An expression. All but numbers and names are calls: `x + y` is `add(x, y)`, `x.rank` is `.rank(x)`, `[x]` is `[](x)`.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,13 +31,23 @@ pub(crate) enum Ex {
     Call(String, Vec<Ex>, Vec<(String, Ex)>),
 }
 
+impl Ex {
+    /// Whether the other occurs in this.
+    pub(crate) fn mentions(&self, other: &Ex) -> bool {
+        let inside = |all: &[Ex], given: &[(String, Ex)]| {
+            all.iter().chain(given.iter().map(|(_, e)| e)).any(|e| e.mentions(other))
+        };
+        self == other || matches!(self, Ex::Call(_, all, given) if inside(all, given))
+    }
+}
+
 pub(crate) type Side = (Vec<(String, Ex)>, Ex);
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rule {
     pub(crate) name: String,
     /// The variables, each with its element type, if that is written.
-    pub(crate) variables: Vec<(String, Option<String>)>,
+    pub(crate) variables: Vec<(String, Vec<String>)>,
     /// Names that stand for each operator of a list.
     pub(crate) families: Vec<(String, Vec<String>)>,
     pub(crate) sides: Vec<Side>,
@@ -42,47 +63,9 @@ pub(crate) struct Declaration {
     pub(crate) body: Option<Side>,
 }
 
-const SIGNS: [&str; 11] = ["<=>", "=>", "==", "!=", "<=", ">=", "&&", "||", "++", "..", "//"];
-
-/// Operators between operands, each with the name of its call, from those that bind least.
-const BETWEEN: [&str; 6] = [
-    "|| or or or",
-    "&& and and and",
-    "== equal != differ <= less_or_equal >= greater_or_equal < less > greater in in",
-    "| |",
-    "+ add - sub ++ ++",
-    "* mul / div",
-];
-
-fn words(text: &str) -> Res<Vec<String>> {
-    let mut out: Vec<String> = Vec::new();
-    let mut rest = text.trim_start();
-    while let Some(first) = rest.chars().next() {
-        let run = |from: usize, test: fn(char) -> bool| {
-            let tail = rest.get(from..).unwrap_or_default();
-            from + tail.find(|c| !test(c)).unwrap_or(tail.len())
-        };
-        let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
-        let end = match first {
-            '/' if sign == Some(&"//") => run(0, |c| c != '\n'),
-            'a'..='z' | 'A'..='Z' | '_' => run(0, |c| c.is_ascii_alphanumeric() || c == '_'),
-            '0'..='9' => {
-                let number = &rest[..rest.find("..").unwrap_or(rest.len())];
-                let goes_on = |i: &usize| match (&number[i - 1..*i], &number[*i..]) {
-                    (_, next) if next.starts_with(|c: char| c.is_ascii_digit() || ".eE".contains(c)) => true,
-                    (last, next) => "eE".contains(last) && next.starts_with(['-', '+']),
-                };
-                (1..number.len()).take_while(goes_on).last().unwrap_or(0) + 1
-            }
-            '"' => run(1, |c| c != '"') + 1,
-            _ => sign.map_or(first.len_utf8(), |sign| sign.len()),
-        };
-        let word = rest.get(..end).ok_or("a quotation mark is not closed")?;
-        out.extend((!word.starts_with("//")).then(|| word.to_owned()));
-        rest = rest[end..].trim_start();
-    }
-    Ok(out)
-}
+/// Operators between operands, each followed by the name of its call; others are called what they are written.
+const BETWEEN: &str =
+    "|| or && and == equal <= less_or_equal >= greater_or_equal < less > greater + add - sub * mul / div";
 
 /// The definitions of composite operators, which are the tool's, and the checker's own declarations of others.
 const TEXTS: [&str; 11] = [
@@ -101,284 +84,155 @@ const TEXTS: [&str; 11] = [
 
 pub(crate) fn table() -> &'static BTreeMap<String, Declaration> {
     static TABLE: OnceLock<BTreeMap<String, Declaration>> = OnceLock::new();
-    TABLE.get_or_init(|| TEXTS.iter().rev().flat_map(|text| declarations(text)).collect())
+    let all = |text: &&'static str| Text::parse(Is::whole_table, text).into_iter().flatten();
+    TABLE.get_or_init(|| TEXTS.iter().rev().flat_map(all).filter_map(|part| declaration(part)?.ok()).collect())
 }
-
-struct Reader {
-    words: Vec<String>,
-    at: usize,
-    depth: usize,
-    /// Before the braces of a choice, operators have no attributes.
-    bare: bool,
-}
-
-type Res<T> = Result<T, String>;
 
 pub(crate) fn rule(text: &str) -> Res<Rule> {
-    let mut reader = Reader { words: words(text)?, at: 0, depth: 0, bare: false };
-    if reader.words.len() > WORDS {
-        return Err("the text is too long".to_owned());
+    let deepest = text.bytes().try_fold(0, |depth: usize, byte| match byte {
+        b'(' | b'[' | b'{' => (depth < DEPTH).then_some(depth + 1),
+        b')' | b']' | b'}' => Some(depth.saturating_sub(1)),
+        _ => Some(depth),
+    });
+    if text.len() > LENGTH || deepest.is_none() {
+        return Err("it is too long, or nested too deeply".to_owned());
     }
-    match (reader.rule()?, reader.peek()) {
-        (rule, "") => Ok(rule),
-        (_, more) => Err(format!("the text goes on at `{more}`")),
+    let read = Text::parse(Is::whole_rule, text).map_err(|why| why.variant.message().into_owned())?;
+    let mut out = Rule::default();
+    for part in read.filter(|part| part.as_rule() == Is::rule).flat_map(Part::into_inner) {
+        match part.as_rule() {
+            Is::dashed => out.name = part.as_str().to_owned(),
+            Is::variables => out.variables = part.into_inner().map(list_of_names).collect(),
+            Is::families => out.families = part.into_inner().map(list_of_names).collect(),
+            Is::arrow => out.both = part.as_str() == "<=>",
+            Is::side => out.sides.push(side(part)?),
+            _ => out.conditions = all(part)?,
+        }
     }
+    Ok(out)
 }
 
-/// Reads the declarations in a text, with their names; those with anything unknown are left out.
-fn declarations(text: &str) -> Vec<(String, Declaration)> {
-    let mut reader = Reader { words: words(text).unwrap_or_default(), at: 0, depth: 0, bare: false };
-    let starts = (1..reader.words.len()).filter(|at| reader.words[at - 1] == "operator").collect::<Vec<_>>();
-    let mut read = |at| {
-        (reader.at, reader.depth, reader.bare) = (at, 0, false);
-        reader.declaration().ok()
+/// The texts of the parts that are names.
+fn names(part: Part<'_>) -> impl Iterator<Item = String> {
+    let is_name = |part: &Part<'_>| matches!(part.as_rule(), Is::name | Is::word);
+    part.into_inner().filter(is_name).map(|part| part.as_str().trim_matches('"').to_owned())
+}
+
+fn list_of_names(part: Part<'_>) -> (String, Vec<String>) {
+    let mut names = names(part);
+    (names.next().unwrap_or_default(), names.collect())
+}
+
+/// A declaration with its name, unless this is something else.
+fn declaration(part: Part<'_>) -> Option<Res<(String, Declaration)>> {
+    (part.as_rule() == Is::declaration).then(|| {
+        let name = names(part.clone()).next().unwrap_or_default();
+        let mut out = Declaration { operands: Vec::new(), attributes: Vec::new(), body: None };
+        for part in part.into_inner() {
+            match part.as_rule() {
+                Is::operand => out.operands.extend(names(part).next()),
+                Is::declared => out.attributes = part.into_inner().map(typed).collect::<Res<_>>()?,
+                Is::side => out.body = Some(side(part)?),
+                _ => {}
+            }
+        }
+        Ok((name, out))
+    })
+}
+
+fn typed(part: Part<'_>) -> Res<(String, Option<Ex>)> {
+    let name = names(part.clone()).next().unwrap_or_default();
+    let default = part.into_inner().filter(|part| matches!(part.as_rule(), Is::absent | Is::either)).last();
+    let value = |part: Part<'_>| match part.as_rule() {
+        Is::absent => Ok(Ex::Name("none".to_owned())),
+        _ => expression(part),
     };
-    starts.into_iter().filter_map(&mut read).collect()
+    Ok((name, default.map(value).transpose()?))
+}
+
+fn side(part: Part<'_>) -> Res<Side> {
+    let mut parts: Vec<_> = part.into_inner().collect();
+    let result = expression(parts.pop().ok_or("no result")?)?;
+    let binding = |part: Part<'_>| {
+        let name = names(part.clone()).next().unwrap_or_default();
+        Ok((name, expression(part.into_inner().last().ok_or("no value")?)?))
+    };
+    Ok((parts.into_iter().map(binding).collect::<Res<_>>()?, result))
 }
 
 fn call(name: &str, operands: Vec<Ex>) -> Ex {
     Ex::Call(name.to_owned(), operands, Vec::new())
 }
 
-fn name(word: &str) -> Ex {
-    Ex::Name(word.to_owned())
+fn all(part: Part<'_>) -> Res<Vec<Ex>> {
+    part.into_inner().map(expression).collect()
 }
 
-impl Reader {
-    fn peek(&self) -> &str {
-        self.words.get(self.at).map_or("", String::as_str)
-    }
-
-    fn next(&mut self) -> String {
-        self.at += 1;
-        self.words.get(self.at - 1).cloned().unwrap_or_default()
-    }
-
-    fn skip(&mut self, word: &str) -> bool {
-        let found = self.peek() == word;
-        self.at += usize::from(found);
-        found
-    }
-
-    fn expect(&mut self, word: &str) -> Res<()> {
-        let found = self.skip(word).then_some(());
-        found.ok_or_else(|| format!("`{word}` is missing at `{}`", self.peek()))
-    }
-
-    fn name(&mut self) -> Res<String> {
-        let name = self.next();
-        let found = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '"');
-        found.then(|| name.trim_matches('"').to_owned()).ok_or_else(|| format!("a name is missing at `{name}`"))
-    }
-
-    /// Passes over words up to one of these outside of brackets, and returns them.
-    fn pass(&mut self, ends: &[&str]) -> Vec<String> {
-        let (from, mut inside) = (self.at, 0);
-        while !(self.peek().is_empty() || inside == 0 && ends.contains(&self.peek())) {
-            inside += match self.next().as_str() {
-                "[" | "(" | "{" => 1,
-                "]" | ")" | "}" => -1,
-                _ => 0,
-            };
-        }
-        self.words.get(from..self.at).unwrap_or_default().to_vec()
-    }
-
-    /// What `read` reads again and again up to a closing bracket.
-    fn all<T>(&mut self, close: &str, read: impl Fn(&mut Self) -> Res<T>) -> Res<Vec<T>> {
-        let mut out = Vec::new();
-        while !self.skip(close) {
-            out.push(read(self)?);
-            self.skip(",");
-        }
-        Ok(out)
-    }
-
-    fn rule(&mut self) -> Res<Rule> {
-        self.expect("rule")?;
-        let mut rule = Rule { name: self.name()?, ..Rule::default() };
-        while self.skip("-") {
-            rule.name = format!("{}-{}", rule.name, self.next());
-        }
-        if self.skip("(") {
-            rule.variables = self.all(")", |own| {
-                let (variable, words) = (own.name()?, own.pass(&[",", ")"]));
-                let marks = |word: &&String| ![":", "param", "const"].contains(&word.as_str());
-                Ok((variable, words.iter().take_while(|word| *word != "[").find(marks).cloned()))
-            })?;
-        }
-        self.expect("{")?;
-        if self.skip("for") {
-            rule.families = self.all(":", |own| {
-                let family = own.name()?;
-                own.expect("in").map(|()| (family, own.pass(&[",", ":"])))
-            })?;
-        }
-        rule.sides.push(self.side()?);
-        rule.both = self.skip("<=>");
-        if !rule.both {
-            self.expect("=>")?;
-        }
-        rule.sides.push(self.side()?);
-        if self.skip("where") {
-            rule.conditions.push(self.level(0)?);
-            while self.skip(",") {
-                rule.conditions.push(self.level(0)?);
+fn expression(part: Part<'_>) -> Res<Ex> {
+    let (kind, text) = (part.as_rule(), part.as_str());
+    let mut parts = part.into_inner();
+    let mut next = || parts.next().ok_or_else(|| format!("`{text}` is not an expression"));
+    Ok(match kind {
+        Is::number => Ex::Number(decimal(next()?.as_str()).ok_or_else(|| format!("`{text}` is too long a number"))?),
+        Is::name => Ex::Name(text.to_owned()),
+        Is::list => call("[]", all(next()?)?),
+        Is::tuple => match all(next()?)? {
+            mut all if all.len() == 1 => all.remove(0),
+            all => call("()", all),
+        },
+        Is::item => match (expression(next()?)?, parts.next()) {
+            (own, None) => own,
+            (own, Some(each)) => {
+                let (own, each) = (vec![own], vec![Ex::Name(each.as_str().to_owned())]);
+                let mut rest: Vec<Ex> = parts.map(expression).collect::<Res<_>>()?;
+                let kept = if rest.len() > 1 { rest.remove(1) } else { Ex::Name("true".to_owned()) };
+                call("for", [each, rest, own, vec![kept]].concat())
             }
-        }
-        // The class; and what is assumed of values, such as that they are finite, which holds for all real numbers.
-        if ["numerics", "assuming"].contains(&self.peek()) {
-            self.pass(&["}"]);
-        }
-        self.expect("}")?;
-        Ok(rule)
-    }
-
-    fn declaration(&mut self) -> Res<(String, Declaration)> {
-        let operator = self.name()?;
-        let (mut attributes, mut body) = (Vec::new(), None);
-        self.expect("(")?;
-        let operands = self.all(")", |own| {
-            let operand = own.name()?;
-            own.pass(&[",", ")"]);
-            Ok(operand)
-        })?;
-        if self.words.get(self.at + 2).is_some_and(|word| word == ":") && self.skip("{") {
-            attributes = self.all("}", |own| {
-                let (attribute, words) = (own.name()?, own.pass(&["=", ",", "}"]));
-                let missing = words.last().filter(|last| *last == "?").map(|_| name("none"));
-                Ok((attribute, if own.skip("=") { Some(own.level(0)?) } else { missing }))
-            })?;
-        }
-        self.pass(&["{", "operator", ";"]);
-        if self.skip("{") {
-            body = Some(self.side()?);
-            self.expect("}")?;
-        }
-        Ok((operator, Declaration { operands, attributes, body }))
-    }
-
-    fn side(&mut self) -> Res<Side> {
-        let mut lets = Vec::new();
-        while self.skip("let") {
-            let name = self.name()?;
-            self.expect("=")?;
-            lets.push((name, self.level(0)?));
-            self.expect(";")?;
-        }
-        Ok((lets, self.level(0)?))
-    }
-
-    fn list(&mut self, close: &str) -> Res<Vec<Ex>> {
-        self.all(close, |reader| {
-            let own = reader.level(0)?;
-            if !reader.skip("for") {
-                return Ok(own);
-            }
-            let each = name(&reader.name()?);
-            reader.expect("in")?;
-            let all = reader.level(4)?;
-            let kept = if reader.skip("if") { reader.level(0)? } else { name("true") };
-            Ok(call("for", vec![each, all, own, kept]))
-        })
-    }
-
-    fn level(&mut self, level: usize) -> Res<Ex> {
-        let Some(signs) = BETWEEN.get(level) else { return self.unary() };
-        let signs: Vec<&str> = signs.split(' ').collect();
-        let mut left = self.level(level + 1)?;
-        while let Some(&[sign, name]) = signs.as_chunks::<2>().0.iter().find(|[sign, _]| *sign == self.peek()) {
-            self.at += 1;
-            let right = self.level(level + 1)?;
-            left = match (&left, &right, sign) {
-                (Ex::Name(a), Ex::Name(_), "|") => return Err(format!("the operator `|` after `{a}`")),
-                (_, _, "!=") => call("not", vec![call("equal", vec![left, right])]),
-                _ => call(name, vec![left, right]),
-            };
-            if level == 2 {
-                break;
-            }
-        }
-        Ok(left)
-    }
-
-    fn unary(&mut self) -> Res<Ex> {
-        self.depth += 1;
-        if self.depth > DEPTH {
-            return Err("the expression is nested too deeply".to_owned());
-        }
-        let out = if self.skip("-") {
-            call("neg", vec![self.unary()?])
-        } else if self.skip("!") || self.skip("not") {
-            // The word binds less than comparisons.
-            call("not", vec![if self.words[self.at - 1] == "!" { self.unary()? } else { self.level(2)? }])
-        } else if self.skip("when") {
-            self.bare = true;
-            let condition = self.level(0)?;
-            self.bare = false;
-            let mut parts = vec![condition, self.block()?];
-            self.expect("else")?;
-            parts.push(if self.peek() == "when" { self.unary()? } else { self.block()? });
-            call("when", parts)
-        } else {
-            self.primary()?
-        };
-        self.depth -= 1;
-        Ok(out)
-    }
-
-    fn block(&mut self) -> Res<Ex> {
-        self.expect("{")?;
-        let out = self.level(0)?;
-        self.expect("}").map(|()| out)
-    }
-
-    fn primary(&mut self) -> Res<Ex> {
-        let word = self.next();
-        let mut out = match word.as_bytes().first() {
-            Some(b'(') => match self.list(")")? {
-                mut all if all.len() == 1 => all.remove(0),
-                all => call("()", all),
-            },
-            Some(b'[') => call("[]", self.list("]")?),
-            Some(b'0'..=b'9') => {
-                self.at += usize::from(Kind::of(self.peek()).is_some());
-                Ex::Number(decimal(&word).ok_or_else(|| format!("`{word}` is too long a number"))?)
-            }
-            Some(b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'"') if self.skip("(") => {
-                Ex::Call(word.trim_matches('"').to_owned(), self.list(")")?, self.attributes()?)
-            }
-            Some(b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'"') => Ex::Name(word),
-            _ => return Err(format!("an expression is missing at `{word}`")),
-        };
-        loop {
-            if self.skip(".") {
-                out = call(&format!(".{}", self.next()), vec![out]);
-            } else if self.skip("[") {
-                let first = if self.peek() == ".." { name("none") } else { self.level(0)? };
-                let mut parts = vec![out, first];
-                if self.skip("..") {
-                    parts.push(if self.peek() == "]" { name("none") } else { self.level(0)? });
+        },
+        Is::call => {
+            let (name, operands) = (next()?.as_str().trim_matches('"').to_owned(), all(next()?)?);
+            let attribute = |part: Part<'_>| {
+                let name = names(part.clone()).next().unwrap_or_default();
+                match part.into_inner().next_back().filter(|value| value.as_rule() == Is::either) {
+                    Some(value) => Ok((name, expression(value)?)),
+                    None => Ok(("..".to_owned(), Ex::Name(name))),
                 }
-                self.expect("]")?;
-                out = call("[..]", parts);
-            } else {
-                return Ok(out);
-            }
+            };
+            let given = parts.next().map(|given| given.into_inner().map(attribute).collect::<Res<_>>());
+            Ex::Call(name, operands, given.transpose()?.unwrap_or_default())
         }
-    }
-
-    fn attributes(&mut self) -> Res<Vec<(String, Ex)>> {
-        if self.bare || !self.skip("{") {
-            return Ok(Vec::new());
+        Is::when => {
+            let last = expression(parts.next_back().ok_or("an empty choice")?)?;
+            let choice = |other, part| Ok(call("when", [all(part)?, vec![other]].concat()));
+            return parts.rev().try_fold(last, choice);
         }
-        self.all("}", |own| {
-            let (rest, name) = (own.skip(".."), own.name()?);
-            if rest {
-                return Ok(("..".to_owned(), Ex::Name(name)));
+        Is::denied | Is::signed => {
+            let own = expression(parts.next_back().ok_or("nothing after a sign")?)?;
+            parts.rev().fold(own, |own, sign| call(if sign.as_str() == "-" { "neg" } else { "not" }, vec![own]))
+        }
+        Is::postfix => {
+            let mut out = expression(next()?)?;
+            for part in parts {
+                out = match part.as_rule() {
+                    Is::field => call(part.as_str(), vec![out]),
+                    _ => call("[..]", [vec![out], all(part)?].concat()),
+                };
             }
-            own.expect("=")?;
-            Ok((name, own.level(0)?))
-        })
-    }
+            out
+        }
+        Is::from | Is::until => parts.next().map_or(Ok(Ex::Name("none".to_owned())), expression)?,
+        _ => {
+            let mut left = expression(next()?)?;
+            while let (Some(sign), Some(right)) = (parts.next(), parts.next()) {
+                let (sign, right) = (sign.as_str(), expression(right)?);
+                let name = BETWEEN.split(' ').skip_while(|word| *word != sign).nth(1).unwrap_or(sign);
+                left = match (&left, &right, sign) {
+                    (Ex::Name(a), Ex::Name(_), "|") => return Err(format!("the operator `|` after `{a}`")),
+                    (_, _, "!=") => call("not", vec![call("equal", vec![left, right])]),
+                    _ => call(name, vec![left, right]),
+                };
+            }
+            left
+        }
+    })
 }

@@ -116,7 +116,17 @@ impl Reader<'_> {
             self.skip(",");
         }
         let mut attrs: BTreeMap<String, f64> = BTreeMap::new();
-        if self.skip("{") {
+        if MOVES.contains(&word.as_str()) && self.skip("{") {
+            let mut open = 1;
+            while open > 0 {
+                open += match self.words.get(self.at).ok_or("the text ends")?.as_str() {
+                    "{" => 1,
+                    "}" => -1,
+                    _ => 0,
+                };
+                self.at += 1;
+            }
+        } else if self.skip("{") {
             while !self.skip("}") {
                 let name = self.words.get(self.at).cloned().ok_or("the text ends")?;
                 self.at += 2;
@@ -132,11 +142,17 @@ impl Reader<'_> {
     }
 }
 
+/// Operators that move elements, whatever their attributes.
+const MOVES: [&str; 8] = ["transpose", "reshape", "squeeze", "unsqueeze", "flatten", "slice", "gather", "concat"];
+
 fn function(name: &str, v: &[f64], attrs: &BTreeMap<String, f64>) -> Result<f64, String> {
     let attr = |name: &str, default: f64| attrs.get(name).copied().unwrap_or(default);
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
     Ok(match (name, v) {
         ("value" | "identity" | "expand", [x]) => *x,
+        // Where all dimensions are 1, nothing moves, and there is nothing to sum.
+        (_, [x, ..]) if MOVES.contains(&name) => *x,
+        ("reduce_sum" | "reduce_mean" | "reduce_max" | "reduce_min" | "reduce_prod", [x]) => *x,
         ("exp", [x]) => x.exp(),
         ("neg", [x]) => -x,
         ("round", [x]) => x.round_ties_even(),
