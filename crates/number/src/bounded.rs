@@ -59,8 +59,9 @@ impl Bounded {
             Func::Acosh => end.max(1.0),
             _ => end,
         };
+        // Integers are not rounded.
+        let exact = matches!(func, Func::Floor | Func::Ceil | Func::Round | Func::Trunc);
         if x.error == 0.0 {
-            let exact = matches!(func, Func::Floor | Func::Ceil | Func::Round | Func::Trunc);
             return Bounded::new(value, if exact { 0.0 } else { rounding(value) });
         }
         let (low, high) = x.interval();
@@ -79,7 +80,14 @@ impl Bounded {
             if apart.is_nan() { f64::INFINITY } else { apart }
         });
         let largest = apart.fold(0.0, f64::max);
-        Bounded::new(value, largest + 2.0 * rounding(value))
+        Bounded::new(
+            value,
+            if exact {
+                largest
+            } else {
+                largest + 2.0 * rounding(value)
+            },
+        )
     }
 
     fn pow(x: Bounded, y: Bounded) -> Bounded {
@@ -248,6 +256,22 @@ mod tests {
     use super::super::{Exact, Laws, under};
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn rounding_to_integers_is_exact_between_steps() {
+        let near = Bounded {
+            value: 12.3,
+            error: 1e-6,
+        };
+        for func in [Func::Floor, Func::Ceil, Func::Round, Func::Trunc] {
+            assert_eq!(Bounded::func(func, &near, None).unwrap().error, 0.0);
+        }
+        let step = Bounded {
+            value: 12.5,
+            error: 1e-6,
+        };
+        assert_eq!(Bounded::func(Func::Round, &step, None).unwrap().error, 1.0);
+    }
 
     #[test]
     fn errors_below_a_unit_in_the_last_place_are_carried_on() {

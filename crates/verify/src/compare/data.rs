@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::draw::{anchors, close_to, indices, infinite, is_finite_in, tensor_with, ties};
 use crate::instance::random::Random;
 use tautomer_graph::{Graph, Node, VertexId, interpret_vertices, interpret_vertices_over};
-use tautomer_op::{AttrValue, Bounded, Choosable, Chosen, Field, Number, System, Value, choosing};
+use tautomer_op::{AttrValue, Bounded, Choosable, Chosen, Field, Number, Op, System, Value, choosing};
 
 pub(crate) use super::draw::{corners, tensor};
 use tautomer_tensor::{DType, Shape, Tensor};
@@ -36,6 +36,8 @@ pub(crate) enum Data {
     Near,
     /// Zeros of both signs, infinities, NaN, the largest and the smallest numbers.
     Special,
+    /// One number of many digits for all elements of a tensor, so that none is near a step where others are not.
+    Equal,
 }
 
 impl Data {
@@ -108,6 +110,7 @@ impl Data {
             Data::Near => "near",
             Data::Extreme => "extreme",
             Data::Special => "special",
+            Data::Equal => "equal",
         }
     }
 }
@@ -131,17 +134,34 @@ pub(crate) fn shape_of(graph: &Graph, v: VertexId) -> Option<(DType, Vec<usize>)
 
 /// True if no dimension depends on data.
 pub(super) fn extents_are_known(graph: &Graph) -> bool {
+    graph.ids().all(|v| is_known(graph, v))
+}
+
+/// Operators that select elements: their results are no larger than their operands, whatever the numbers are.
+const SELECTING: [&str; 3] = ["non_zero", "compress", "unique"];
+
+/// True if dimensions depend on data only in that some elements are selected.
+fn extents_are_bounded(graph: &Graph) -> bool {
     graph.ids().all(|v| {
-        let mut known = true;
-        graph.ty(v).visit_dims(&mut |d| known &= d.as_const().is_some());
-        known
+        let selects = match &graph.vertex(v).node {
+            Node::Call { op, .. } => matches!(op, Op::Known(def) if SELECTING.contains(&def.name)),
+            _ => false,
+        };
+        let mut operands = graph.pred(v).into_iter();
+        selects || is_known(graph, v) || operands.any(|u| !is_known(graph, u))
     })
+}
+
+fn is_known(graph: &Graph, v: VertexId) -> bool {
+    let mut known = true;
+    graph.ty(v).visit_dims(&mut |d| known &= d.as_const().is_some());
+    known
 }
 
 /// Values for all leaves.
 pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<Values> {
     // Where dimensions depend on data, integers stay small.
-    let extents_are_known = extents_are_known(graph);
+    let extents_are_known = extents_are_known(graph) || extents_are_bounded(graph);
     let near = if data == Data::Near { anchors(graph) } else { Vec::new() };
     if data == Data::Near && near.is_empty() {
         return None;

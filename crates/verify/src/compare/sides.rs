@@ -18,6 +18,12 @@ pub(crate) fn has_real_inputs(sides: &Sides) -> bool {
     data::leaves(graph).any(|v| graph.ty(v).as_tensor().is_some_and(|t| t.dtype.is_float()))
 }
 
+/// True if a result is a floating-point number.
+pub(super) fn has_real_outputs(sides: &Sides) -> bool {
+    let is_real = |v: &VertexId| sides.graph.ty(*v).as_tensor().is_some_and(|t| t.dtype.is_float());
+    sides.source.iter().any(is_real)
+}
+
 /// The sides with each element of a tuple output as a separate output, if any output is a tuple.
 pub(super) fn without_tuples(sides: &Sides) -> Option<Sides> {
     let target = sides.target.as_ref().ok()?;

@@ -378,6 +378,15 @@ fn constant(tensor: &Tensor) -> Step {
     }
 }
 
+/// A tensor of numbers, rounded in an integer type.
+pub(crate) fn numbers(dtype: DType, shape: &[usize], numbers: &[f64]) -> Option<Tensor> {
+    if dtype.is_float() {
+        return Tensor::from_f64s(dtype, shape, numbers);
+    }
+    let whole: Vec<i128> = numbers.iter().map(|v| v.round() as i128).collect();
+    Tensor::from_ints(dtype, shape, &whole)
+}
+
 /// A tensor with equal elements.
 pub(crate) fn fill(dtype: DType, shape: &[usize], value: f64) -> Option<Tensor> {
     let n = shape.iter().product();

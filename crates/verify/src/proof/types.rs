@@ -11,6 +11,7 @@ use crate::instance::recipe::{Recipe, Step};
 
 use tautomer_graph::term::Reads;
 use tautomer_op::{AttrKind, AttrValue};
+use tautomer_rule::{AttrPattern, PatternId, PatternNode};
 use tautomer_tensor::DType;
 
 /// Limit on the operands and attributes whose element types are tried in all combinations.
@@ -51,7 +52,11 @@ impl AtLevel<'_> {
             if is_covered || form.ranks().any(|rank| rank > 2) {
                 continue;
             }
-            let Some(all) = typed(prepared, &is_type) else {
+            let computes = |at: PatternId, attr: usize| match rule.source.node(at) {
+                PatternNode::Call { attrs, .. } => matches!(attrs.get(attr), Some(AttrPattern::Computed(_))),
+                _ => false,
+            };
+            let Some(all) = typed(prepared, &is_type, &computes) else {
                 return false;
             };
             let mut key = form.key().clone();
@@ -99,12 +104,23 @@ impl AtLevel<'_> {
 }
 
 /// Everything in an instance that has an element type; `None` if it is too much, or a constant has one.
-fn typed(prepared: &Prepared, is_type: &dyn Fn(&super::scope::Open) -> bool) -> Option<Vec<Typed>> {
+fn typed(
+    prepared: &Prepared,
+    is_type: &dyn Fn(&super::scope::Open) -> bool,
+    computes: &dyn Fn(PatternId, usize) -> bool,
+) -> Option<Vec<Typed>> {
     let mut out = Vec::new();
     for (i, step) in prepared.recipe.steps.iter().enumerate() {
         match step {
             Step::Leaf { .. } => out.push(Typed::Leaf(i)),
-            Step::Call { .. } => {}
+            // What the source computes of an operand's type differs where that differs.
+            Step::Call { attrs, .. } => {
+                let own = prepared.bound.iter().filter(|(_, step)| *step == i);
+                let own: Vec<PatternId> = own.map(|(at, _)| *at).collect();
+                let computed = (0..attrs.len()).filter(|&k| matches!(attrs[k], Some(AttrValue::DType(_))));
+                let computed = computed.filter(|&k| own.iter().any(|&at| computes(at, k)));
+                out.extend(computed.map(|k| Typed::Attributes(vec![(i, k)])));
+            }
             _ => return None,
         }
     }

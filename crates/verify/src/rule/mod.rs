@@ -1,6 +1,7 @@
 //! Is a rule true: a search for an instance at which it is wrong, then a proof for all sizes.
 
 mod all;
+mod arms;
 #[cfg(test)]
 mod evidence_tests;
 mod failures;
@@ -165,6 +166,18 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
             .or_else(|| search.try_forms(random_forms)),
         None => wrong,
     };
+    // A proof for everything covers all arms.
+    let is_complete = |coverage: &Coverage| coverage.ledger.is_complete();
+    let mut arms = arms::Arms::default();
+    if wrong.is_none()
+        && !proof
+            .as_ref()
+            .is_some_and(|proof| proof.as_ref().is_ok_and(is_complete))
+    {
+        let known: Vec<Recipe> = search.agreeing().cloned().collect();
+        arms = arms::search(rule, examples, &known, options);
+    }
+    let wrong = wrong.or(arms.wrong);
     let never_built = search.target_is_never_built();
     let is_empty = search.is_empty;
     let Search {
@@ -174,7 +187,8 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
         ..
     } = search;
     report.reached = parts.as_ref().map(Parts::reached).unwrap_or_default();
-    let missed = parts.as_ref().and_then(Parts::missed);
+    let missed = parts.as_ref().and_then(Parts::missed).or(arms.missed.clone());
+    report.instances += arms.instances;
     if let Some(Err(why)) = &proof {
         report.not_proved = Some(why.clone());
     }
@@ -192,7 +206,7 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
             Verdict::Refuted(Box::new(counterexample(smallest)))
         }
         (None, Some(Ok(coverage))) if coverage.ledger.is_complete() => Verdict::ProvedForAll(coverage),
-        (None, Some(Ok(coverage))) => match of_any_members(rule, examples, options) {
+        (None, Some(Ok(coverage))) if arms.missed.is_none() => match of_any_members(rule, examples, options) {
             Some(complete) => Verdict::ProvedForAll(complete),
             None => Verdict::ProvedFor(coverage),
         },

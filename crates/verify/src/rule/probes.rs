@@ -14,7 +14,7 @@ use crate::verdict::options::Options;
 use tautomer_diag::Span;
 use tautomer_graph::VertexId;
 use tautomer_lang::ast::ExprKind;
-use tautomer_op::{AttrKind, AttrValue};
+use tautomer_op::{AttrKind, AttrValue, OpDef};
 use tautomer_rewrite::Sides;
 use tautomer_rule::{AttrPattern, Class, PatternId, PatternNode, Rule};
 use tautomer_tensor::DType;
@@ -168,6 +168,7 @@ impl Search<'_> {
         let types = probe::Types {
             asked: asks_for_types(self.rule),
             named: &named,
+            computes: &|def, attr| computes(self.rule, def, attr),
         };
         let (all, complete) = probe::with_types(&base, &types, &fits);
         let first = self.bases();
@@ -435,9 +436,8 @@ impl Search<'_> {
         let converted = bases.iter().take(usize::from(has_open_type(self.rule)));
         // Over the real numbers, a detour through another floating-point type changes nothing.
         let counts = |dtype: &DType| self.rule.class == Class::Bitwise || !dtype.is_float();
-        let types = named.iter().copied().chain(probe::CONVERTED).filter(counts);
-        let types: Vec<DType> = types.collect();
-        let converted = converted.flat_map(|r| probe::with_pairs_of_types(r, &types, fits));
+        let types: Vec<DType> = probe::CONVERTED.into_iter().filter(counts).collect();
+        let converted = converted.flat_map(|r| probe::with_types_together(r, &named, &types, fits));
         let axes = |random: &mut Random| few().map(|r| probe::with_axes(r, random)).collect();
         let agree = &|recipe: &Recipe| recipe.sides(self.trial).is_some_and(|sides| sides.types_agree());
         let reshaped = bases.iter().take(PLAIN);
@@ -458,9 +458,19 @@ impl Search<'_> {
         let skeletons: Vec<Vec<Recipe>> = skeletons.unwrap_or_default();
         let lists = &mut Random::part(0, "lists of axes");
         let lists = few().map(|r| probe::with_axis_lists(r, tells, lists)).collect();
+        let conditional = bases
+            .iter()
+            .take(if self.rule.conditions.is_empty() { 0 } else { PLAIN });
+        let boundaries = conditional
+            .clone()
+            .flat_map(|r| probe::with_boundaries(r, tells))
+            .collect();
+        let elements = conditional.map(|r| probe::with_elements(r, tells)).collect();
         let everything = few().map(|r| probe::with_everything(r, tells, all_at_once)).collect();
         vec![
             kind(1, converted.collect()),
+            kind(2, boundaries),
+            kind(1, elements),
             kind(4, operators),
             kind(4, self.refused.iter().map(probe::with_equal_extents).collect()),
             kind(1, each(&mut probe::with_orders)),
@@ -556,7 +566,7 @@ impl Search<'_> {
 }
 
 /// The element types that the text of a rule names.
-fn named_types(rule: &Rule) -> Vec<DType> {
+pub(super) fn named_types(rule: &Rule) -> Vec<DType> {
     let mut out: Vec<DType> = Vec::new();
     let mut add = |dtype: DType| {
         if !out.contains(&dtype) {
@@ -598,6 +608,16 @@ fn asks_for_types(rule: &Rule) -> bool {
         .copied()
         .chain(computed)
         .any(|id| rule.ast.mentions(id, &|name| name == "dtype"))
+}
+
+/// True if the source computes that attribute of such an operator.
+fn computes(rule: &Rule, def: &OpDef, attr: usize) -> bool {
+    rule.source.nodes().any(|(_, node)| match node {
+        PatternNode::Call { def: own, attrs, .. } => {
+            std::ptr::eq(*own, def) && matches!(attrs.get(attr), Some(AttrPattern::Computed(_)))
+        }
+        _ => false,
+    })
 }
 
 /// True if the source leaves an attribute open that is an element type.

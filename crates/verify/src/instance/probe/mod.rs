@@ -4,11 +4,14 @@
 mod attributes;
 mod axes;
 mod axis_lists;
+mod boundaries;
 mod counts;
+mod elements;
 mod groups;
 mod integers;
 mod lists;
 mod merged;
+mod nearby;
 mod numbers;
 mod pairs;
 mod parts;
@@ -24,11 +27,14 @@ use super::recipe::Recipe;
 pub(crate) use self::attributes::with_all_attributes;
 pub(crate) use self::axes::{with_all_orders, with_axes, with_everything, with_moved_axes, with_orders};
 pub(crate) use self::axis_lists::with_axis_lists;
+pub(crate) use self::boundaries::with_boundaries;
 pub(crate) use self::counts::{with_counts, with_each_rank, with_empty_lists, with_more_axes, with_ranks};
+pub(crate) use self::elements::with_elements;
 pub(crate) use self::groups::with_groups;
 pub(crate) use self::integers::{with_integers, with_small_integers};
 pub(crate) use self::lists::with_lists;
 pub(crate) use self::merged::{with_merged_extents, with_split_extents};
+pub(crate) use self::nearby::nearby;
 pub(crate) use self::numbers::{with_all_numbers, with_close_numbers, with_indices, with_numbers};
 pub(crate) use self::pairs::with_pairs;
 pub(crate) use self::parts::with_parts;
@@ -37,7 +43,7 @@ pub(crate) use self::reversals::with_reversals;
 pub(crate) use self::sizes::{with_blocks, with_sizes, with_small_extents};
 pub(crate) use self::skeletons::with_ranks_and_axes;
 pub(crate) use self::types::{
-    CONVERTED, Types, with_discrete_types, with_integer_types, with_pairs_of_types, with_types,
+    CONVERTED, Types, with_discrete_types, with_integer_types, with_types, with_types_together,
 };
 pub(crate) use self::windows::{with_windows, with_windows_of_padding};
 

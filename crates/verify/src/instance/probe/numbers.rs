@@ -20,9 +20,12 @@ pub(super) const ORDINARY: [f64; 18] = [
     3.0, 0.75, -2.0, 5.0, 1.5, 0.25, -0.5, 7.0, 1.75, 0.1, 10.0, 4.0, -3.0, 0.3, 100.0, 1e-3, 6.0, 1e6,
 ];
 
+/// Numbers that some element type does not have: `u8`, `f16`, `f32`.
+const BEYOND: [f64; 3] = [300.0, 70_000.0, 16_777_217.0];
+
 /// A place with a number: a constant, or an attribute in all calls of an operator in which it has the same value, if
 /// any.
-enum Numbered {
+pub(super) enum Numbered {
     Constant(usize),
     Attribute(&'static str, usize, Option<u64>),
 }
@@ -70,6 +73,7 @@ pub(crate) fn with_numbers(recipe: &Recipe, numbers: &RuleNumbers, random: &mut 
             .into_iter()
             .chain(numbers.between())
             .chain(ORDINARY.iter().take(6).copied())
+            .chain(BEYOND)
             .chain(whole)
             .chain(numbers.specials())
             .chain(all)
@@ -234,7 +238,7 @@ fn all_places(recipe: &Recipe) -> Vec<Single> {
 }
 
 /// The places that hold numbers.
-fn places(recipe: &Recipe) -> Vec<Numbered> {
+pub(super) fn places(recipe: &Recipe) -> Vec<Numbered> {
     let mut places: Vec<Numbered> = Vec::new();
     for (i, step) in recipe.steps.iter().enumerate() {
         match step {
@@ -257,7 +261,18 @@ fn places(recipe: &Recipe) -> Vec<Numbered> {
     places
 }
 
-fn with_number(mut out: Recipe, place: &Numbered, number: f64) -> Recipe {
+/// The number at a place.
+pub(super) fn number_at(recipe: &Recipe, place: &Numbered) -> Option<f64> {
+    match place {
+        Numbered::Constant(i) => match &recipe.steps[*i] {
+            Step::Fill { value, .. } => Some(*value),
+            _ => None,
+        },
+        Numbered::Attribute(_, _, bits) => bits.map(f64::from_bits),
+    }
+}
+
+pub(super) fn with_number(mut out: Recipe, place: &Numbered, number: f64) -> Recipe {
     match place {
         Numbered::Constant(i) => {
             if let Step::Fill { value, dtype, .. } = &mut out.steps[*i] {

@@ -1,8 +1,8 @@
 //! Element types: every combination that a rule admits.
 
-use crate::instance::recipe::{Recipe, Step};
-use tautomer_op::{AttrKind, AttrValue};
-use tautomer_tensor::{DType, Tensor};
+use crate::instance::recipe::{Recipe, Step, numbers};
+use tautomer_op::{AttrValue, OpDef};
+use tautomer_tensor::DType;
 
 /// Element types used to find out which operands share a type.
 const TELLING: [DType; 5] = [DType::F64, DType::F16, DType::I32, DType::U8, DType::Bool];
@@ -13,7 +13,43 @@ const DISCRETE: [DType; 3] = [DType::I32, DType::U8, DType::Bool];
 /// Limit on the combinations of element types.
 const COMBINATIONS: usize = 150;
 
-fn dtype(recipe: &Recipe, step: usize) -> Option<DType> {
+/// Something that has an element type: an operand, or an attribute of a call.
+#[derive(Clone, Copy, PartialEq)]
+enum Typed {
+    Operand(usize),
+    Attribute(usize, usize),
+}
+
+/// The operands, and the attributes that are element types and of which `counts` is true.
+fn typed(recipe: &Recipe, counts: &dyn Fn(&OpDef, usize) -> bool) -> Vec<Typed> {
+    let mut out = Vec::new();
+    for (i, step) in recipe.steps.iter().enumerate() {
+        match step {
+            Step::Call { def, attrs, .. } => {
+                let is_type = |k: &usize| matches!(attrs[*k], Some(AttrValue::DType(_)));
+                let own = (0..attrs.len()).filter(is_type).filter(|&k| counts(def, k));
+                out.extend(own.map(|k| Typed::Attribute(i, k)));
+            }
+            _ => out.extend(operand_type(recipe, i).map(|_| Typed::Operand(i))),
+        }
+    }
+    out
+}
+
+fn dtype(recipe: &Recipe, one: Typed) -> Option<DType> {
+    match one {
+        Typed::Operand(i) => operand_type(recipe, i),
+        Typed::Attribute(i, k) => match &recipe.steps[i] {
+            Step::Call { attrs, .. } => match attrs[k] {
+                Some(AttrValue::DType(dtype)) => Some(dtype),
+                _ => None,
+            },
+            _ => None,
+        },
+    }
+}
+
+fn operand_type(recipe: &Recipe, step: usize) -> Option<DType> {
     match &recipe.steps[step] {
         Step::Leaf { dtype, .. } | Step::Fill { dtype, .. } => Some(*dtype),
         Step::Const(tensor) => Some(tensor.dtype()),
@@ -21,23 +57,24 @@ fn dtype(recipe: &Recipe, step: usize) -> Option<DType> {
     }
 }
 
-/// The recipe with another element type at some steps; `None` if a constant cannot have it.
-fn retyped(recipe: &Recipe, steps: &[usize], to: DType) -> Option<Recipe> {
+/// The recipe with another element type at some places; `None` if a constant cannot have it.
+fn retyped(recipe: &Recipe, places: &[Typed], to: DType) -> Option<Recipe> {
     let mut out = recipe.clone();
-    for &step in steps {
-        match &mut out.steps[step] {
-            Step::Leaf { dtype, .. } => *dtype = to,
-            Step::Fill { dtype, value, .. } => {
+    for &place in places {
+        let step = match place {
+            Typed::Operand(step) | Typed::Attribute(step, _) => step,
+        };
+        match (place, &mut out.steps[step]) {
+            (Typed::Attribute(_, k), Step::Call { attrs, .. }) => attrs[k] = Some(AttrValue::DType(to)),
+            (_, Step::Leaf { dtype, .. }) => *dtype = to,
+            (_, Step::Fill { dtype, value, .. }) => {
                 if !to.is_float() {
                     *value = value.round();
                 }
                 *dtype = to;
             }
-            Step::Const(tensor) => {
-                let numbers = tensor.to_f64s()?;
-                let whole = |v: f64| if to.is_float() { v } else { v.round() };
-                let numbers: Vec<f64> = numbers.into_iter().map(whole).collect();
-                *tensor = Tensor::from_f64s(to, tensor.shape(), &numbers)?;
+            (_, Step::Const(tensor)) => {
+                *tensor = numbers(to, tensor.shape(), &tensor.to_f64s()?)?;
             }
             _ => return None,
         }
@@ -45,11 +82,15 @@ fn retyped(recipe: &Recipe, steps: &[usize], to: DType) -> Option<Recipe> {
     Some(out)
 }
 
+fn real_operands(recipe: &Recipe) -> Vec<Typed> {
+    let mut out = typed(recipe, &|_, _| false);
+    out.retain(|one| dtype(recipe, *one).is_some_and(DType::is_float));
+    out
+}
+
 /// The recipe with all real operands of a type that is not real, as far as it fits: those that the rule names, or a few.
 pub(crate) fn with_discrete_types(recipe: &Recipe, named: &[DType], fits: &dyn Fn(&Recipe) -> bool) -> Vec<Recipe> {
-    let real: Vec<usize> = (0..recipe.steps.len())
-        .filter(|&i| dtype(recipe, i).is_some_and(DType::is_float))
-        .collect();
+    let real = real_operands(recipe);
     if real.is_empty() {
         return Vec::new();
     }
@@ -63,9 +104,7 @@ pub(crate) fn with_discrete_types(recipe: &Recipe, named: &[DType], fits: &dyn F
 
 /// The recipe with all real operands as integers; `None` if a constant has no integer value.
 pub(crate) fn with_integer_types(recipe: &Recipe) -> Option<Recipe> {
-    let real: Vec<usize> = (0..recipe.steps.len())
-        .filter(|&i| dtype(recipe, i).is_some_and(DType::is_float))
-        .collect();
+    let real = real_operands(recipe);
     if real.is_empty() {
         return None;
     }
@@ -78,23 +117,23 @@ pub(crate) struct Types<'a> {
     pub(crate) asked: bool,
     /// The element types that the text of the rule names.
     pub(crate) named: &'a [DType],
+    /// Whether the source computes an attribute of an operator, which then changes with an operand.
+    pub(crate) computes: &'a dyn Fn(&OpDef, usize) -> bool,
 }
 
 /// The recipe with every element type that it admits, and whether the list is complete; `fits` tells whether the rule
 /// matches and the types agree.
 pub(crate) fn with_types(recipe: &Recipe, types: &Types<'_>, fits: &dyn Fn(&Recipe) -> bool) -> (Vec<Recipe>, bool) {
-    let typed: Vec<usize> = (0..recipe.steps.len())
-        .filter(|&i| dtype(recipe, i).is_some())
-        .collect();
+    let typed = typed(recipe, types.computes);
     let others = DType::ALL.into_iter().filter(|to| types.asked && !TELLING.contains(to));
     let telling: Vec<DType> = TELLING.into_iter().chain(others).collect();
-    let may_change = |steps: &[usize]| {
+    let may_change = |steps: &[Typed]| {
         telling.iter().any(|&to| {
             steps.iter().any(|&i| dtype(recipe, i) != Some(to)) && retyped(recipe, steps, to).is_some_and(|r| fits(&r))
         })
     };
     let groups = groups(recipe, &typed, &may_change);
-    let admitted = |group: &Vec<usize>| -> Vec<DType> {
+    let admitted = |group: &Vec<Typed>| -> Vec<DType> {
         let own = dtype(recipe, group[0]);
         let fit = |to: &DType| own == Some(*to) || retyped(recipe, group, *to).is_some_and(|r| fits(&r));
         DType::ALL.into_iter().filter(fit).collect()
@@ -147,64 +186,45 @@ pub(crate) const CONVERTED: [DType; 9] = [
     DType::Bool,
 ];
 
-/// Something that has an element type.
-#[derive(Clone, Copy)]
-enum Typed {
-    Operand(usize),
-    /// All of them.
-    Operands,
-    Attribute(usize, usize),
-}
-
-/// The recipe with the element types of two operands or attributes chosen together, of which at least one is an
-/// attribute: one list for each two.
-pub(crate) fn with_pairs_of_types(
+/// The recipe with other element types of operands and attributes, where those that have to be the same change together:
+/// all combinations of the types that the rule names, and of all these types for each two of which at least one is an
+/// attribute. One list for each.
+pub(crate) fn with_types_together(
     recipe: &Recipe,
-    types: &[DType],
+    named: &[DType],
+    more: &[DType],
     fits: &dyn Fn(&Recipe) -> bool,
 ) -> Vec<Vec<Recipe>> {
-    let mut places: Vec<Typed> = Vec::new();
-    for (i, step) in recipe.steps.iter().enumerate() {
-        match step {
-            Step::Leaf { .. } => places.push(Typed::Operand(i)),
-            Step::Call { def, attrs, .. } => {
-                let types = (0..attrs.len()).filter(|&k| matches!(def.attrs[k].kind, AttrKind::DType));
-                places.extend(types.map(|k| Typed::Attribute(i, k)));
-            }
-            _ => {}
-        }
-    }
-    let leaves = (0..recipe.steps.len()).filter(|&i| matches!(recipe.steps[i], Step::Leaf { .. }));
-    let leaves: Vec<usize> = leaves.collect();
-    if leaves.len() > 1 {
-        places.insert(0, Typed::Operands);
-    }
-    let all: Vec<DType> = (0..types.len())
-        .filter(|&i| !types[..i].contains(&types[i]))
-        .map(|i| types[i])
-        .collect();
-    let set = |recipe: &Recipe, place: Typed, to: DType| match place {
-        Typed::Operand(i) => retyped(recipe, &[i], to),
-        Typed::Operands => retyped(recipe, &leaves, to),
-        Typed::Attribute(i, k) => {
-            let mut out = recipe.clone();
-            if let Step::Call { attrs, .. } = &mut out.steps[i] {
-                attrs[k] = Some(AttrValue::DType(to));
-            }
-            Some(out)
-        }
+    let typed = typed(recipe, &|_, _| true);
+    let mut all = named.to_vec();
+    all.extend(more.iter().filter(|to| !named.contains(to)));
+    let may_change = |places: &[Typed]| {
+        let other = |to: &DType| places.iter().any(|one| dtype(recipe, *one) != Some(*to));
+        all.iter()
+            .filter(|to| other(to))
+            .any(|&to| retyped(recipe, places, to).is_some_and(|r| fits(&r)))
+    };
+    let groups = groups(recipe, &typed, &may_change);
+    let each = |bases: &[Recipe], group: &[Typed], types: &[DType]| -> Vec<Recipe> {
+        let next = bases
+            .iter()
+            .flat_map(|r| types.iter().filter_map(|&to| retyped(r, group, to)));
+        next.collect()
     };
     let mut out = Vec::new();
-    for (n, &a) in places.iter().enumerate() {
-        for &b in &places[n + 1..] {
-            if !matches!(b, Typed::Attribute(..)) {
-                continue;
+    for (n, a) in groups.iter().enumerate() {
+        for b in &groups[n + 1..] {
+            if a.iter().chain(b).any(|one| matches!(one, Typed::Attribute(..))) {
+                out.push(each(&each(&[recipe.clone()], a, &all), b, &all));
             }
-            let both = all.iter().flat_map(|&x| all.iter().map(move |&y| (x, y)));
-            let made = both.filter_map(|(x, y)| set(&set(recipe, a, x)?, b, y));
-            out.push(made.filter(|next| fits(next)).collect());
         }
     }
+    let count = groups.iter().try_fold(1usize, |n, _| n.checked_mul(named.len()));
+    if count.is_some_and(|n| n <= COMBINATIONS) {
+        let together = |bases: Vec<Recipe>, group: &Vec<Typed>| each(&bases, group, named);
+        out.insert(0, groups.iter().fold(vec![recipe.clone()], together));
+    }
+    out.iter_mut().for_each(|list| list.retain(|next| fits(next)));
     out
 }
 
@@ -212,16 +232,16 @@ pub(crate) fn with_pairs_of_types(
 const SETS: usize = 6;
 
 /// Operands whose type can change alone, or together with the fewest others of their type.
-fn groups(recipe: &Recipe, typed: &[usize], may_change: &dyn Fn(&[usize]) -> bool) -> Vec<Vec<usize>> {
-    let (mut groups, left): (Vec<Vec<usize>>, Vec<Vec<usize>>) =
+fn groups(recipe: &Recipe, typed: &[Typed], may_change: &dyn Fn(&[Typed]) -> bool) -> Vec<Vec<Typed>> {
+    let (mut groups, left): (Vec<Vec<Typed>>, Vec<Vec<Typed>>) =
         typed.iter().map(|&i| vec![i]).partition(|alone| may_change(alone));
-    let mut left: Vec<usize> = left.concat();
+    let mut left: Vec<Typed> = left.concat();
     while let Some(&first) = left.first() {
         let alike = left
             .iter()
             .copied()
             .filter(|&i| dtype(recipe, i) == dtype(recipe, first));
-        let alike: Vec<usize> = alike.collect();
+        let alike: Vec<Typed> = alike.collect();
         let group = smallest(&alike, may_change).unwrap_or_else(|| vec![first]);
         left.retain(|i| !group.contains(i));
         groups.push(group);
@@ -230,7 +250,7 @@ fn groups(recipe: &Recipe, typed: &[usize], may_change: &dyn Fn(&[usize]) -> boo
 }
 
 /// The smallest set of several, with the first of them, that may change.
-fn smallest(all: &[usize], may_change: &dyn Fn(&[usize]) -> bool) -> Option<Vec<usize>> {
+fn smallest(all: &[Typed], may_change: &dyn Fn(&[Typed]) -> bool) -> Option<Vec<Typed>> {
     let (&first, others) = all.split_first()?;
     if let Some(pair) = others.iter().map(|&j| vec![first, j]).find(|pair| may_change(pair)) {
         return Some(pair);
@@ -239,7 +259,7 @@ fn smallest(all: &[usize], may_change: &dyn Fn(&[usize]) -> bool) -> Option<Vec<
         // Without any that need not change.
         let mut out = all.to_vec();
         for other in others {
-            let fewer: Vec<usize> = out.iter().copied().filter(|i| i != other).collect();
+            let fewer: Vec<Typed> = out.iter().copied().filter(|i| i != other).collect();
             if may_change(&fewer) {
                 out = fewer;
             }
@@ -249,7 +269,7 @@ fn smallest(all: &[usize], may_change: &dyn Fn(&[usize]) -> bool) -> Option<Vec<
     if others.len() >= SETS {
         return None;
     }
-    let mut sets: Vec<Vec<usize>> = (1usize..1 << others.len())
+    let mut sets: Vec<Vec<Typed>> = (1usize..1 << others.len())
         .filter(|bits| bits.count_ones() >= 2 && (bits.count_ones() as usize) < others.len())
         .map(|bits| {
             let own = others.iter().enumerate().filter(|(k, _)| bits >> k & 1 == 1);

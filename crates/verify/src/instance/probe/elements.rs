@@ -1,0 +1,98 @@
+//! Constants whose elements differ: where a condition names some elements, only another one may matter, or two together.
+
+use crate::instance::recipe::{Recipe, Step, numbers};
+use tautomer_tensor::DType;
+
+/// Limit on the elements of a constant.
+const ELEMENTS: usize = 8;
+
+/// The sizes to which an order of positions is extended: an order of three is its own inverse or a cycle of three.
+const ORDERS: [usize; 2] = [4, 5];
+
+/// The recipe with other elements of each constant with several, at one place, at two, and in another order.
+pub(crate) fn with_elements(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> Vec<Recipe> {
+    let mut out = Vec::new();
+    for (i, step) in recipe.steps.iter().enumerate() {
+        let Some((dtype, shape, elements)) = elements(step) else {
+            continue;
+        };
+        let made = changes(&elements);
+        let made = made.into_iter().filter_map(|elements| {
+            let mut next = recipe.clone();
+            next.steps[i] = Step::Const(numbers(dtype, &shape, &elements)?);
+            Some(next)
+        });
+        out.extend(made);
+        if dtype.int_range().is_some() && shape.len() == 1 {
+            out.extend(ORDERS.iter().flat_map(|&n| with_orders_of(recipe, i, dtype, n)));
+        }
+    }
+    out.retain(|next| fits(next));
+    out
+}
+
+/// The element type, the shape and the elements of a constant with several.
+fn elements(step: &Step) -> Option<(DType, Vec<usize>, Vec<f64>)> {
+    let (dtype, shape, elements) = match step {
+        Step::Const(tensor) => (tensor.dtype(), tensor.shape().to_vec(), tensor.to_f64s()?),
+        Step::Fill { dtype, shape, value } => {
+            let shape: Option<Vec<usize>> = shape.iter().map(|n| usize::try_from(*n).ok()).collect();
+            let shape = shape?;
+            let count = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
+            (*dtype, shape, vec![*value; count.min(ELEMENTS + 1)])
+        }
+        _ => return None,
+    };
+    let is_number = dtype != DType::Bool && (dtype.is_float() || dtype.int_range().is_some());
+    (is_number && (2..=ELEMENTS).contains(&elements.len())).then_some((dtype, shape, elements))
+}
+
+/// Lists that differ from one in one element, in two, or in the order.
+fn changes(all: &[f64]) -> Vec<Vec<f64>> {
+    let mut out = Vec::new();
+    let n = all.len();
+    let set = |places: &[(usize, f64)]| {
+        let mut next = all.to_vec();
+        places.iter().for_each(|&(i, value)| next[i] = value);
+        next
+    };
+    for i in 0..n {
+        let v = all[i];
+        out.extend([-v, -0.5 * v - 0.25, 2.0 * v + 1.0, 0.0, v + 0.004].map(|other| set(&[(i, other)])));
+    }
+    for (i, j) in (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))) {
+        let (v, w) = (all[i], all[j]);
+        let pairs = [(w, v), (-v, -w), (v + 0.5, w - 0.5), (v - 1.0, w + 1.0), (v, -v)];
+        out.extend(pairs.map(|(a, b)| set(&[(i, a), (j, b)])));
+    }
+    let mut turned = all.to_vec();
+    turned.rotate_left(1);
+    out.push(turned);
+    out.push(all.iter().rev().copied().collect());
+    out.retain(|next| next != all);
+    out
+}
+
+/// The recipe with all positions of a longer axis in another order: dimensions that are the size of the constant grow.
+fn with_orders_of(recipe: &Recipe, constant: usize, dtype: DType, n: usize) -> Vec<Recipe> {
+    let before = match &recipe.steps[constant] {
+        Step::Const(tensor) => tensor.len() as i64,
+        Step::Fill { shape, .. } => shape.iter().product(),
+        _ => return Vec::new(),
+    };
+    let mut grown = recipe.clone();
+    for i in (0..recipe.steps.len()).filter(|i| *i != constant) {
+        if let Some(shape) = grown.shape_mut(i) {
+            shape.iter_mut().filter(|d| **d == before).for_each(|d| *d = n as i64);
+        }
+    }
+    let turned: Vec<f64> = (0..n).map(|i| ((i + 1) % n) as f64).collect();
+    let mut exchanged: Vec<f64> = (0..n).map(|i| i as f64).collect();
+    exchanged.swap(1, 2);
+    let made = [turned, exchanged].into_iter().filter_map(|elements| {
+        let mut next = grown.clone();
+        next.steps[constant] = Step::Const(numbers(dtype, &[n], &elements)?);
+        Some(next)
+    });
+    made.collect()
+}
