@@ -151,6 +151,11 @@ const LEFT: &[(&str, &[&str], &str)] = &[
         &["range", "shape", "size", "slice"],
         FIELD,
     ),
+    (
+        "crates/verify/src/compare/data.rs",
+        &["compress", "non_zero", "unique"],
+        "they select elements, so that no number makes their results large: nothing else asks for that",
+    ),
     ("crates/verify/src/compare/data.rs", &["zeros"], "a kind of test data"),
     ("crates/verify/src/instance/solve.rs", &["shape"], FIELD),
     ("crates/verify/src/proof/conditions.rs", &["shape", "size"], FIELD),

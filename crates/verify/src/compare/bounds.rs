@@ -18,7 +18,7 @@ const TOLERANCE: f64 = 2e-6;
 const ROUNDING: f64 = 3e-7;
 
 /// How often results that are integers are compared where all elements of an operand are equal.
-const EQUAL: usize = 3;
+const UNIFORM: usize = 3;
 
 /// A difference below this may come from underflow, which the bounds do not cover.
 const UNDERFLOW: f64 = 1e-290;
@@ -63,13 +63,13 @@ pub(super) fn compare_in_f64(
     if matches!(found, Finding::Mismatch(_)) || !sides.source.iter().any(is_discrete) {
         return found;
     }
-    let equal = Finding::of_kinds(
-        [Data::Equal; EQUAL]
+    let uniform = Finding::of_kinds(
+        [Data::Uniform; UNIFORM]
             .into_iter()
             .filter_map(|kind| compare(kind, &mut ahead)),
     );
-    if matches!(equal, Finding::Mismatch(_)) {
-        equal
+    if matches!(uniform, Finding::Mismatch(_)) {
+        uniform
     } else {
         found
     }

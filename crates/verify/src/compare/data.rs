@@ -37,7 +37,7 @@ pub(crate) enum Data {
     /// Zeros of both signs, infinities, NaN, the largest and the smallest numbers.
     Special,
     /// One number of many digits for all elements of a tensor, so that none is near a step where others are not.
-    Equal,
+    Uniform,
 }
 
 impl Data {
@@ -110,7 +110,7 @@ impl Data {
             Data::Near => "near",
             Data::Extreme => "extreme",
             Data::Special => "special",
-            Data::Equal => "equal",
+            Data::Uniform => "uniform",
         }
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn tensor_with(
             draw.corners.extend_from_slice(special);
         }
         let numbers: Vec<f64> = match data {
-            Data::Equal => vec![draw.number(random); n],
+            Data::Uniform => vec![draw.number(random); n],
             _ => (0..n).map(|_| draw.number(random)).collect(),
         };
         return Tensor::from_f64s(dtype, shape, &numbers);
@@ -116,7 +116,7 @@ impl Draw {
                 let exponent = random.below(41) as i32 - 20;
                 sign * digits(random) * 2f64.powi(exponent)
             }
-            Data::Equal => sign * digits(random) * 2f64.powi(random.below(9) as i32 - 2),
+            Data::Uniform => sign * digits(random) * 2f64.powi(random.below(9) as i32 - 2),
             Data::Extreme => sign * digits(random) * 2f64.powi(self.exponent + random.below(3) as i32 - 1),
             Data::Zeros if random.chance(self.zeros, 12) => sign * 0.0,
             Data::Zeros => self.side,

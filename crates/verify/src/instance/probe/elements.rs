@@ -16,8 +16,7 @@ pub(crate) fn with_elements(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> 
         let Some((dtype, shape, elements)) = elements(step) else {
             continue;
         };
-        let made = changes(&elements);
-        let made = made.into_iter().filter_map(|elements| {
+        let made = changes(&elements).into_iter().filter_map(|elements| {
             let mut next = recipe.clone();
             next.steps[i] = Step::Const(numbers(dtype, &shape, &elements)?);
             Some(next)
@@ -31,7 +30,7 @@ pub(crate) fn with_elements(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> 
     out
 }
 
-/// The element type, the shape and the elements of a constant with several.
+/// The element type, the shape and the elements of a constant with few.
 fn elements(step: &Step) -> Option<(DType, Vec<usize>, Vec<f64>)> {
     let (dtype, shape, elements) = match step {
         Step::Const(tensor) => (tensor.dtype(), tensor.shape().to_vec(), tensor.to_f64s()?),
@@ -44,20 +43,23 @@ fn elements(step: &Step) -> Option<(DType, Vec<usize>, Vec<f64>)> {
         _ => return None,
     };
     let is_number = dtype != DType::Bool && (dtype.is_float() || dtype.int_range().is_some());
-    (is_number && (2..=ELEMENTS).contains(&elements.len())).then_some((dtype, shape, elements))
+    (is_number && (0..=ELEMENTS).contains(&elements.len())).then_some((dtype, shape, elements))
 }
 
 /// Lists that differ from one in one element, in two, or in the order.
 fn changes(all: &[f64]) -> Vec<Vec<f64>> {
     let mut out = Vec::new();
     let n = all.len();
+    // A number is changed by other probes.
+    if n < 2 {
+        return out;
+    }
     let set = |places: &[(usize, f64)]| {
         let mut next = all.to_vec();
         places.iter().for_each(|&(i, value)| next[i] = value);
         next
     };
-    for i in 0..n {
-        let v = all[i];
+    for (i, &v) in all.iter().enumerate() {
         out.extend([-v, -0.5 * v - 0.25, 2.0 * v + 1.0, 0.0, v + 0.004].map(|other| set(&[(i, other)])));
     }
     for (i, j) in (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))) {

@@ -215,7 +215,7 @@ pub(crate) fn with_types_together(
     for (n, a) in groups.iter().enumerate() {
         for b in &groups[n + 1..] {
             if a.iter().chain(b).any(|one| matches!(one, Typed::Attribute(..))) {
-                out.push(each(&each(&[recipe.clone()], a, &all), b, &all));
+                out.push(each(&each(std::slice::from_ref(recipe), a, &all), b, &all));
             }
         }
     }
