@@ -20,6 +20,8 @@ macro_rules! tiles {
         enum Tile {
             $($variant(Box<[$native; TILE]>),)*
             Bool(Box<[bool; TILE]>),
+            /// In the place of one that is being computed.
+            Taken,
         }
 
         impl Tile {
@@ -34,6 +36,7 @@ macro_rules! tiles {
                 match self {
                     $(Tile::$variant(values) => values.fill(<$native as Number>::from_bits(bits)),)*
                     Tile::Bool(values) => values.fill(bits != 0),
+                    Tile::Taken => unreachable!("a constant is not computed"),
                 }
             }
 
@@ -143,11 +146,25 @@ fn truths(tile: &Tile) -> &[bool; TILE] {
     }
 }
 
+/// What a run needs besides inputs and results; it may be used for one run after the other.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    /// The tile of each instruction.
+    places: Vec<usize>,
+    tiles: Vec<Tile>,
+}
+
 /// Computes a program for rows whose inputs and results are checked.
-pub(crate) fn run(program: &Program, rows: usize, inputs: &[Source<'_>], outputs: &mut [Sink<'_>]) {
-    let (places, mut tiles) = places(program);
+pub(crate) fn run(
+    program: &Program,
+    scratch: &mut Scratch,
+    rows: usize,
+    inputs: &[Source<'_>],
+    outputs: &mut [Sink<'_>],
+) {
+    let Scratch { places, tiles } = scratch;
     let arch = Arch::new();
-    for (instruction, &place) in program.instructions.iter().zip(&places) {
+    for (instruction, &place) in program.instructions.iter().zip(&*places) {
         match instruction.op {
             Op::Const(bits) => tiles[place].fill(bits),
             Op::Uniform(input) => tiles[place].read_uniform(&inputs[input as usize]),
@@ -161,14 +178,14 @@ pub(crate) fn run(program: &Program, rows: usize, inputs: &[Source<'_>], outputs
                 Op::Const(_) | Op::Uniform(_) => {}
                 Op::Input(input) => tiles[place].read(&inputs[input as usize], start, count),
                 _ => {
-                    let mut out = std::mem::replace(&mut tiles[place], Tile::Bool(Box::new([false; TILE])));
+                    let mut out = std::mem::replace(&mut tiles[place], Tile::Taken);
                     arch.dispatch(Step {
                         program,
                         at,
                         rows: count,
                         out: &mut out,
-                        tiles: &tiles,
-                        places: &places,
+                        tiles,
+                        places,
                     });
                     tiles[place] = out;
                 }
@@ -181,7 +198,7 @@ pub(crate) fn run(program: &Program, rows: usize, inputs: &[Source<'_>], outputs
 }
 
 /// A tile for each instruction; those of values that are not needed any more are used again.
-fn places(program: &Program) -> (Vec<usize>, Vec<Tile>) {
+pub(crate) fn scratch(program: &Program) -> Scratch {
     let last = program.last_uses();
     let mut free: Vec<(Type, usize)> = Vec::new();
     let mut tiles: Vec<Tile> = Vec::new();
@@ -206,7 +223,7 @@ fn places(program: &Program) -> (Vec<usize>, Vec<Tile>) {
             }
         }
     }
-    (places, tiles)
+    Scratch { places, tiles }
 }
 
 /// One instruction for a tile.
@@ -463,7 +480,7 @@ fn convert(out: &mut Tile, a: &Tile) {
                     Tile::U64(out) => map(out, a, |a: $a| a as u64),
                     Tile::F32(out) => map(out, a, |a: $a| a as f32),
                     Tile::F64(out) => map(out, a, |a: $a| a as f64),
-                    Tile::Bool(_) => unreachable!("the types of values are checked"),
+                    Tile::Bool(_) | Tile::Taken => unreachable!("the types of values are checked"),
                 },)*
                 Tile::F32(a) => match out {
                     Tile::F64(out) => map(out, a, f64::from),
@@ -481,7 +498,7 @@ fn convert(out: &mut Tile, a: &Tile) {
                     Tile::U64(out) => map(out, a, |a: f64| integer(a, 0.0, 2f64.powi(64), a as u64, u64::MAX)),
                     _ => unreachable!("the types of values are checked"),
                 },
-                Tile::Bool(_) => unreachable!("the types of values are checked"),
+                Tile::Bool(_) | Tile::Taken => unreachable!("the types of values are checked"),
             }
         };
     }

@@ -1,7 +1,9 @@
 //! Programs that are ready to run.
 
+use std::sync::{Mutex, PoisonError};
+
 use crate::data::{Sink, Source};
-use crate::interpret;
+use crate::interpret::{self, Scratch};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use crate::native::Machine;
 use crate::program::Program;
@@ -41,6 +43,8 @@ pub enum Means {
 pub struct Kernel {
     program: Program,
     machine: Option<Machine>,
+    /// What runs of the interpreter have left for the next ones; threads run at once.
+    scratch: Mutex<Vec<Scratch>>,
 }
 
 impl Kernel {
@@ -68,7 +72,12 @@ impl Kernel {
             Means::Fastest => Machine::new(&program),
             Means::Interpreter => None,
         };
-        Kernel { program, machine }
+        let scratch = Mutex::default();
+        Kernel {
+            program,
+            machine,
+            scratch,
+        }
     }
 
     /// The program.
@@ -107,7 +116,15 @@ impl Kernel {
         }
         match &self.machine {
             Some(machine) => machine.run(rows, inputs, outputs),
-            None => interpret::run(program, rows, inputs, outputs),
+            None => self.interpret(rows, inputs, outputs),
         }
+    }
+
+    fn interpret(&self, rows: usize, inputs: &[Source<'_>], outputs: &mut [Sink<'_>]) {
+        let left = || self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = left().pop();
+        let mut scratch = own.unwrap_or_else(|| interpret::scratch(&self.program));
+        interpret::run(&self.program, &mut scratch, rows, inputs, outputs);
+        left().push(scratch);
     }
 }
