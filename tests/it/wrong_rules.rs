@@ -58,6 +58,7 @@ fn what_is_out_of_reach_is_said() {
         let text = report.verdict.to_string();
         let part = match &*rule.name {
             "large-size" => "where `x.size == 1000003` holds",
+            "large-arm" => "where `x.shape[0] == 1000003` holds",
             "never-built" => "the target cannot be built at any of the",
             other => panic!("no expectation for {other}"),
         };

@@ -119,10 +119,15 @@ fn rank_is_zero(variable: &str) -> Ex {
     call("equal", vec![call(".rank", vec![Ex::Name(variable.to_owned())]), Ex::Number(BigRational::zero())])
 }
 
-/// Whether all elements of a variable are equal: it has no axes, or the rule calls them its value.
+/// Whether all elements of a variable are equal: it has no axes, or a condition compares its value with a number. Where
+/// elements differ, the value is a list, of which single elements may be compared.
 fn is_uniform(rule: &Rule, variable: &str) -> bool {
     let value = Ex::Call("value".to_owned(), vec![Ex::Name(variable.to_owned())], Vec::new());
-    rule.conditions.iter().any(|own| own.mentions(&value) || *own == rank_is_zero(variable))
+    let compares = |own: &Ex| {
+        let number = |sides: &[Ex]| sides.iter().any(|e| matches!(e, Ex::Number(_))) && sides.contains(&value);
+        matches!(own, Ex::Call(_, sides, _) if number(sides))
+    };
+    rule.conditions.iter().any(|own| compares(own) || *own == rank_is_zero(variable))
 }
 
 fn literal(value: Poly) -> Element {

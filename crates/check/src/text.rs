@@ -31,16 +31,6 @@ pub(crate) enum Ex {
     Call(String, Vec<Ex>, Vec<(String, Ex)>),
 }
 
-impl Ex {
-    /// Whether the other occurs in this.
-    pub(crate) fn mentions(&self, other: &Ex) -> bool {
-        let inside = |all: &[Ex], given: &[(String, Ex)]| {
-            all.iter().chain(given.iter().map(|(_, e)| e)).any(|e| e.mentions(other))
-        };
-        self == other || matches!(self, Ex::Call(_, all, given) if inside(all, given))
-    }
-}
-
 pub(crate) type Side = (Vec<(String, Ex)>, Ex);
 
 #[derive(Debug, Clone, Default)]

@@ -36,6 +36,7 @@ fn right_rules_are_accepted() {
         "rule own(x) { flatten(x) {..a} => reshape(x) {shape = s} }",
         "rule own(x, y) { slice(x + y) {..a} => slice(x) {..a} + slice(y) {..a} where x.shape == y.shape }",
         "rule own(x, c: const) { slice(x * c) {..a} => slice(x) {..a} * c where c.rank == 0 }",
+        "rule own(x, c: const) { transpose(x * c) {perm = [1, 0]} => transpose(x) {perm = [1, 0]} * c where value(c) > 0 }",
         "rule own(x, i) { gather(abs(x), i) {axis = k} => abs(gather(x, i) {axis = k}) }",
         // Parts of concatenations.
         "rule own(x, y) { concat(relu(x), relu(y)) {axis = k} => relu(concat(x, y) {axis = k}) }",
@@ -76,6 +77,9 @@ fn near_misses_are_rejected() {
         "rule own(x) { slice(x) {starts = s, ends = e} => slice(x) {starts = e, ends = s} }",
         "rule own(x, c: const) { slice(x * c) {..a} => slice(x) {..a} * c }",
         "rule own(x, c: const) { slice(x * c) {..a} => slice(x) {..a} * c where value(c) > 0 }",
+        // The value of a constant with different elements is a list.
+        "rule own(x, c: const) { transpose(x * c) {perm = [1, 0]} => transpose(x) {perm = [1, 0]} * c where value(c)[0] > 0 }",
+        "rule own(x, c: const) { transpose(x * c) {perm = [1, 0]} => transpose(x) {perm = [1, 0]} * c where sorted(value(c)) == [1, 2] }",
         "rule own(x, i, j) { gather(x, i) {axis = k} => gather(x, j) {axis = k} }",
         "rule own(x, i) { gather(x, i) {axis = 0} => gather(x, i) {axis = 1} }",
         "rule own(x) { unsqueeze(squeeze(x) {axes = [0]}) {axes = [1]} + x => x + x }",

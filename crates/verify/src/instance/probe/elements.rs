@@ -43,7 +43,7 @@ fn elements(step: &Step) -> Option<(DType, Vec<usize>, Vec<f64>)> {
         _ => return None,
     };
     let is_number = dtype != DType::Bool && (dtype.is_float() || dtype.int_range().is_some());
-    (is_number && (0..=ELEMENTS).contains(&elements.len())).then_some((dtype, shape, elements))
+    (is_number && (1..=ELEMENTS).contains(&elements.len())).then_some((dtype, shape, elements))
 }
 
 /// Lists that differ from one in one element, in two, or in the order.
