@@ -45,6 +45,22 @@ macro_rules! data {
                 }
             }
 
+            /// Writes the bytes of rows, or the bits of truth values, which are within one word.
+            #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), expect(dead_code, reason = "for machine code"))]
+            pub(crate) fn copy_to(&self, start: usize, end: usize, block: &mut [u64]) {
+                match self {
+                    $(Source::$variant(values) => {
+                        const PER_WORD: usize = 8 / size_of::<$native>();
+                        for (word, numbers) in block.iter_mut().zip(values[start..end].chunks(PER_WORD)) {
+                            *word = (0..).zip(numbers).fold(0, |word, (at, number)| {
+                                word | number.bits() << (64 / PER_WORD * at)
+                            });
+                        }
+                    })*
+                    Source::Bool(words) => block[0] = words[start / 64] >> (start % 64),
+                }
+            }
+
             pub(crate) fn address(&self) -> *const u8 {
                 match self {
                     $(Source::$variant(values) => values.as_ptr().cast(),)*
@@ -99,6 +115,27 @@ macro_rules! data {
                 match self {
                     $(Sink::$variant(values) => values.len(),)*
                     Sink::Bool(words) => words.len().saturating_mul(64),
+                }
+            }
+
+            /// Reads rows as [`Source::copy_to`] writes them.
+            #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), expect(dead_code, reason = "for machine code"))]
+            pub(crate) fn copy_from(&mut self, start: usize, end: usize, block: &[u64]) {
+                match self {
+                    $(Sink::$variant(values) => {
+                        const PER_WORD: usize = 8 / size_of::<$native>();
+                        for (word, numbers) in block.iter().zip(values[start..end].chunks_mut(PER_WORD)) {
+                            for (at, number) in numbers.iter_mut().enumerate() {
+                                *number = <$native as Number>::from_bits(word >> (64 / PER_WORD * at));
+                            }
+                        }
+                    })*
+                    Sink::Bool(words) => {
+                        // Rows from `end` on are arbitrary.
+                        let before = (1 << (start % 64)) - 1;
+                        let word = &mut words[start / 64];
+                        *word = *word & before | block[0] << (start % 64);
+                    }
                 }
             }
 

@@ -19,6 +19,10 @@ impl Machine {
         None
     }
 
+    fn avx2(_: &Program) -> Option<Machine> {
+        None
+    }
+
     fn size(&self) -> usize {
         match *self {}
     }
@@ -34,6 +38,8 @@ pub enum Means {
     /// By machine code if this processor has the instructions, else by the interpreter.
     #[default]
     Fastest,
+    /// By machine code of AVX2 instructions if this processor has them and they suffice, else by the interpreter.
+    Avx2,
     /// By the interpreter.
     Interpreter,
 }
@@ -70,6 +76,7 @@ impl Kernel {
     pub fn by(program: Program, means: Means) -> Self {
         let machine = match means {
             Means::Fastest => Machine::new(&program),
+            Means::Avx2 => Machine::avx2(&program),
             Means::Interpreter => None,
         };
         let scratch = Mutex::default();

@@ -1,7 +1,17 @@
 //! Encoding of the instructions of x86-64 that generated code is made of.
 //!
-//! Instructions on vectors share one form (EVEX, Intel's manual, volume 2, 2.7), so that a row of a table is enough for
-//! each. The tests decode everything by another program.
+//! Instructions on vectors share one form, so that a row of a table is enough for each: EVEX for AVX-512 (Intel's manual,
+//! volume 2, 2.7), or VEX for AVX2 (2.3). The tests decode everything by another program.
+
+/// The instructions that code may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Set {
+    /// AVX2, with the fused products of FMA and the conversions of F16C: vectors of 256 bits in 16 registers; truth values
+    /// are vectors too.
+    Avx2,
+    /// AVX-512 (F, BW, DQ, VL): vectors of 512 bits in 32 registers; truth values are bits of mask registers.
+    Avx512,
+}
 
 /// A general register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,12 +123,17 @@ pub(super) enum When {
 pub(super) struct Jump(usize);
 
 /// The bytes of instructions.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Assembler {
     pub(super) bytes: Vec<u8>,
+    set: Set,
 }
 
 impl Assembler {
+    pub(super) fn new(set: Set) -> Assembler {
+        Assembler { bytes: Vec::new(), set }
+    }
+
     fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -149,7 +164,28 @@ impl Assembler {
     }
 
     /// An instruction on vectors. `reg` and `other` are numbers of registers.
-    pub(super) fn evex(&mut self, code: Code, length: Length, reg: u8, other: u8, last: Last, under: Under) {
+    pub(super) fn vector(&mut self, code: Code, length: Length, reg: u8, other: u8, last: Last, under: Under) {
+        match self.set {
+            Set::Avx512 => self.evex(code, length, reg, other, last, under),
+            Set::Avx2 => {
+                let (b, x) = match last {
+                    Last::Vector(Vector(last)) => (last >> 3, 0),
+                    Last::Memory(place) => (place.base.0 >> 3, place.index.map_or(0, |(index, _)| index.0 >> 3)),
+                    Last::Broadcast(_) => unreachable!("AVX2 repeats no number in memory"),
+                };
+                // Of the instructions in use, those on two vectors of doubles are told by the prefix or the opcode, except
+                // fused products.
+                let wide = code.wide && code.map == 2 && matches!(code.opcode, 0x96..=0xbf);
+                self.vex(Code { wide, ..code }, length == Length::Y, reg, other, (b, x));
+                match last {
+                    Last::Vector(Vector(last)) => self.push(&[0xc0 | (reg & 7) << 3 | (last & 7)]),
+                    Last::Memory(place) | Last::Broadcast(place) => self.memory(reg, place),
+                }
+            }
+        }
+    }
+
+    fn evex(&mut self, code: Code, length: Length, reg: u8, other: u8, last: Last, under: Under) {
         let (mask, zero) = match under {
             Under::Every => (Mask(0), false),
             Under::Merge(mask) => (mask, false),
@@ -184,6 +220,13 @@ impl Assembler {
         self.bytes.push(value);
     }
 
+    /// An instruction between one number of a vector register, or in memory, and another register; `wide` in the code
+    /// chooses 64 bits.
+    pub(super) fn one_number(&mut self, code: Code, reg: u8, other: u8, place: Memory) {
+        self.vex(code, false, reg, other, (place.base.0 >> 3, 0));
+        self.memory(reg, place);
+    }
+
     /// An instruction on mask registers, or between them and a general register (VEX, with two bytes or three).
     pub(super) fn mask(&mut self, code: Code, long: bool, reg: u8, other: u8, last: u8) {
         self.vex(code, long, reg, other, (last >> 3 & 1, 0));
@@ -198,7 +241,7 @@ impl Assembler {
     }
 
     fn vex(&mut self, code: Code, long: bool, reg: u8, other: u8, (b, x): (u8, u8)) {
-        let first = (reg >> 3 & 1 ^ 1) << 7 | (x ^ 1) << 6 | (b ^ 1) << 5 | code.map;
+        let first = (reg >> 3 & 1 ^ 1) << 7 | (x & 1 ^ 1) << 6 | (b & 1 ^ 1) << 5 | code.map;
         let second = u8::from(code.wide) << 7 | (!other & 15) << 3 | u8::from(long) << 2 | code.prefix;
         self.push(&[0xc4, first, second, code.opcode]);
     }
@@ -220,6 +263,48 @@ impl Assembler {
         self.rex(from.0, 0, place.base.0);
         self.bytes.push(0x89);
         self.memory(from.0, place);
+    }
+
+    /// `[place] = from`, its lowest one, two or four bytes.
+    pub(super) fn store_low(&mut self, place: Memory, from: General, bytes: usize) {
+        if bytes == 2 {
+            self.bytes.push(0x66);
+        }
+        self.rex_32(from.0, place);
+        self.bytes.push(if bytes == 1 { 0x88 } else { 0x89 });
+        self.memory(from.0, place);
+    }
+
+    /// `[place] |= from`, its lowest byte.
+    pub(super) fn or_low(&mut self, place: Memory, from: General) {
+        self.rex_32(from.0, place);
+        self.bytes.push(0x08);
+        self.memory(from.0, place);
+    }
+
+    fn rex_32(&mut self, reg: u8, place: Memory) {
+        let index = place.index.map_or(0, |(index, _)| index.0);
+        self.bytes
+            .push(0x40 | (reg >> 3 & 1) << 2 | (index >> 3 & 1) << 1 | (place.base.0 >> 3 & 1));
+    }
+
+    /// `to &= value`.
+    pub(super) fn and(&mut self, to: General, value: i32) {
+        self.rex(0, 0, to.0);
+        self.push(&[0x81, 0xe0 | (to.0 & 7)]);
+        self.push(&value.to_le_bytes());
+    }
+
+    /// `to <<= by`.
+    pub(super) fn shift_left(&mut self, to: General, by: u8) {
+        self.rex(0, 0, to.0);
+        self.push(&[0xc1, 0xe0 | (to.0 & 7), by]);
+    }
+
+    /// Compares with zero, for a jump.
+    pub(super) fn test(&mut self, a: General) {
+        self.rex(a.0, 0, a.0);
+        self.push(&[0x85, 0xc0 | (a.0 & 7) << 3 | (a.0 & 7)]);
     }
 
     /// Lets the stack begin at a multiple of 64.

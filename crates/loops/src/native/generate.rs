@@ -1,10 +1,11 @@
-//! Machine code of a program, for AVX-512.
+//! Machine code of a program.
 //!
 //! A loop computes a few groups of rows in each pass, instruction by instruction, so that the processor has independent
-//! work; what is left is computed group by group with a mask for the rows that exist.
+//! work; what is left is computed group by group. AVX-512 has a mask for the rows of the last group; for AVX2, the caller
+//! gives whole groups.
 
 use super::assembler::*;
-use super::layout::{ARGUMENT_CONSTANTS, ARGUMENT_ROWS, Layout};
+use super::layout::{ARGUMENT_CONSTANTS, ARGUMENT_ROWS, Constants, Layout, has_truths, truth_sizes};
 use super::registers::{Bank, vector};
 use super::table;
 use crate::program::{Instruction, Op, Program, Type, Value};
@@ -17,6 +18,8 @@ pub(super) const CONSTANTS: General = RDX;
 pub(super) const SCRATCH: General = RAX;
 /// The index of the byte with the bits of the rows at the index.
 pub(super) const BIT_INDEX: General = General(15);
+/// A register for bits of truth values of AVX2, where it holds no address.
+pub(super) const BITS: General = General(14);
 /// Registers for the addresses of inputs and results; those that do not fit are read when they are needed.
 const ADDRESSES: [General; 8] = [
     General(8),
@@ -35,10 +38,15 @@ pub(super) const LOST: [General; 8] = [RDI, RSI, RCX, RDX, General(8), General(9
 /// The rows that exist, in the pass for what is left.
 pub(super) const TAIL: Mask = Mask(7);
 
+/// Registers of AVX2 for values within one instruction of a program.
+pub(super) const TEMPORARY: [Vector; 2] = [Vector(14), Vector(15)];
+
 /// Code, and the constants that it reads.
 pub(super) struct Generated {
     pub(super) code: Vec<u8>,
     pub(super) constants: Vec<u64>,
+    /// The number of rows must be a multiple of this.
+    pub(super) unit: usize,
 }
 
 /// The function that code calls for rows: its address, and those of the functions of patches, in order.
@@ -49,8 +57,8 @@ pub(super) struct Helper<'a> {
 }
 
 /// Generates code.
-pub(super) fn generate(program: &Program, helper: Helper<'_>) -> Generated {
-    let layout = Layout::new(program);
+pub(super) fn generate(program: &Program, set: Set, helper: Helper<'_>) -> Generated {
+    let layout = Layout::new(program, set);
     let copies = layout.copies;
     let mut generator = Generator::new(program, &layout, helper, copies);
     generator.begin();
@@ -68,29 +76,14 @@ pub(super) fn generate(program: &Program, helper: Helper<'_>) -> Generated {
     generator.asm.jump_to(When::BelowOrEqual, start);
     let rest = generator.asm.here();
     generator.asm.land(skip, rest);
-    // What is left.
-    generator.asm.compare(INDEX, ROWS);
-    let done = generator.asm.jump(When::AboveOrEqual);
-    let start = generator.asm.here();
-    generator.asm.copy(SCRATCH, ROWS);
-    generator.asm.subtract(SCRATCH, INDEX);
-    generator.asm.copy(General(11), SCRATCH);
-    generator.asm.low_ones(SCRATCH, General(11));
-    generator
-        .asm
-        .mask(table::MASK_FROM_GENERAL, false, TAIL.0, 0, SCRATCH.0);
-    generator.reload_eleven();
-    generator.restart(1, true);
-    generator.body();
-    generator.asm.add(INDEX, rows);
-    generator.asm.compare(INDEX, ROWS);
-    generator.asm.jump_to(When::Below, start);
-    let end = generator.asm.here();
-    generator.asm.land(done, end);
+    if layout.unit < copies * layout.rows {
+        generator.rest();
+    }
     generator.end();
     Generated {
         code: generator.asm.bytes,
-        constants: layout.constants,
+        constants: generator.constants.words,
+        unit: layout.unit,
     }
 }
 
@@ -100,7 +93,8 @@ pub(super) struct Stub {
     pub(super) back: usize,
     pub(super) vectors: Vec<u8>,
     pub(super) masks: Vec<u8>,
-    pub(super) rows: Mask,
+    /// The rows to compute; for AVX2, their bits are in the scratch register.
+    pub(super) rows: Option<Mask>,
     pub(super) operands: [Vector; 2],
     pub(super) out: Vector,
     pub(super) function: u64,
@@ -109,6 +103,9 @@ pub(super) struct Stub {
 pub(super) struct Generator<'a> {
     pub(super) program: &'a Program,
     pub(super) layout: &'a Layout,
+    pub(super) constants: Constants,
+    /// For AVX2, the bytes that each truth value takes in a vector.
+    pub(super) truth_sizes: Vec<usize>,
     pub(super) helper: Helper<'a>,
     pub(super) asm: Assembler,
     pub(super) copies: usize,
@@ -147,17 +144,21 @@ impl<'a> Generator<'a> {
         for (at, output) in program.outputs.iter().enumerate() {
             results[output.index()].push(at);
         }
+        let [vectors, masks] = banks(layout.set, count * copies);
         Generator {
             program,
             layout,
+            constants: Constants::new(layout.set),
+            truth_sizes: truth_sizes(program, layout),
             helper,
-            asm: Assembler::default(),
+            asm: Assembler::new(layout.set),
             copies,
             tail: false,
-            vectors: Bank::new(32, 0, count * copies),
-            masks: Bank::new(8, 1 | 1 << TAIL.0, count * copies),
+            vectors,
+            masks,
             spilled: vec![None; count * copies],
-            slots: 0,
+            // AVX2 takes numbers apart in the first one.
+            slots: i32::from(layout.set == Set::Avx2),
             uses,
             results,
             addresses: Vec::new(),
@@ -173,13 +174,34 @@ impl<'a> Generator<'a> {
         let count = self.program.instructions.len();
         self.copies = copies;
         self.tail = tail;
-        let mut vectors = Bank::new(32, 0, count * copies);
+        [self.vectors, self.masks] = banks(self.layout.set, count * copies);
         for hoisted in self.hoisted.iter().flatten() {
-            vectors.reserve(hoisted.0);
+            self.vectors.reserve(hoisted.0);
         }
-        self.vectors = vectors;
-        self.masks = Bank::new(8, 1 | 1 << TAIL.0, count * copies);
         self.spilled = vec![None; count * copies];
+    }
+
+    /// Computes what is left group by group.
+    fn rest(&mut self) {
+        self.asm.compare(INDEX, ROWS);
+        let done = self.asm.jump(When::AboveOrEqual);
+        let start = self.asm.here();
+        let masked = self.layout.set == Set::Avx512;
+        if masked {
+            self.asm.copy(SCRATCH, ROWS);
+            self.asm.subtract(SCRATCH, INDEX);
+            self.asm.copy(General(11), SCRATCH);
+            self.asm.low_ones(SCRATCH, General(11));
+            self.asm.mask(table::MASK_FROM_GENERAL, false, TAIL.0, 0, SCRATCH.0);
+            self.reload_eleven();
+        }
+        self.restart(1, masked);
+        self.body();
+        self.asm.add(INDEX, self.layout.rows as i32);
+        self.asm.compare(INDEX, ROWS);
+        self.asm.jump_to(When::Below, start);
+        let end = self.asm.here();
+        self.asm.land(done, end);
     }
 
     /// The frame, addresses, and constants that stay in registers.
@@ -195,7 +217,8 @@ impl<'a> Generator<'a> {
         self.asm.load(ROWS, Memory::at(ARGUMENTS, ARGUMENT_ROWS));
         self.asm.load(CONSTANTS, Memory::at(ARGUMENTS, ARGUMENT_CONSTANTS));
         self.asm.constant(INDEX, 0);
-        let mut free = ADDRESSES.into_iter();
+        let kept = |register: &General| self.layout.set == Set::Avx512 || *register != BITS;
+        let mut free = ADDRESSES.into_iter().filter(kept);
         let is_read = |at: usize| {
             let is_input = |instruction: &Instruction| instruction.op == Op::Input(at as u32);
             self.program.instructions.iter().any(is_input)
@@ -226,12 +249,20 @@ impl<'a> Generator<'a> {
     /// Puts constants into the registers that the values of the loop leave, those first that no instruction reads from
     /// memory.
     fn hoist(&mut self) {
-        let room = 30usize.saturating_sub(self.layout.pressure[0] * self.copies);
+        let [vectors, masks] = self.layout.pressure;
+        let room = match self.layout.set {
+            Set::Avx512 => 30usize.saturating_sub(vectors * self.copies),
+            Set::Avx2 => 13usize.saturating_sub((vectors + masks) * self.copies),
+        };
         let mut wanted: Vec<(bool, usize, usize)> = Vec::new();
         for (at, instruction) in self.program.instructions.iter().enumerate() {
             let same = matches!(instruction.op, Op::Const(_) | Op::Uniform(_)) && instruction.ty != Type::Bool;
             if same && !self.uses[at].is_empty() {
-                wanted.push((instruction.ty.size() < 4, self.uses[at].len(), at));
+                let apart = match self.layout.set {
+                    Set::Avx512 => instruction.ty.size() < 4,
+                    Set::Avx2 => matches!(instruction.op, Op::Uniform(_)),
+                };
+                wanted.push((apart, self.uses[at].len(), at));
             }
         }
         wanted.sort_by(|a, b| b.cmp(a));
@@ -264,15 +295,7 @@ impl<'a> Generator<'a> {
 
     /// Code of the whole program for the groups of a pass.
     fn body(&mut self) {
-        let outputs = self.program.outputs.iter().map(|&value| self.program.ty(value));
-        if self
-            .program
-            .inputs
-            .iter()
-            .copied()
-            .chain(outputs)
-            .any(|ty| ty == Type::Bool)
-        {
+        if has_truths(self.program) {
             self.asm.copy(BIT_INDEX, INDEX);
             self.asm.shift_right(BIT_INDEX, 3);
         }
@@ -298,8 +321,9 @@ impl<'a> Generator<'a> {
             );
             for copy in 0..self.copies {
                 if given && !self.results[at].is_empty() {
-                    match self.program.instructions[at].ty {
-                        Type::Bool => drop(self.truth(Value(at as u32), copy)),
+                    match (self.program.instructions[at].ty, self.layout.set) {
+                        (Type::Bool, Set::Avx512) => drop(self.truth(Value(at as u32), copy)),
+                        (Type::Bool, Set::Avx2) => drop(self.truths(Value(at as u32), copy)),
                         _ => drop(self.number(Value(at as u32), copy)),
                     }
                     self.store_results(at, copy);
@@ -310,6 +334,17 @@ impl<'a> Generator<'a> {
             }
             self.vectors.unpin_all();
             self.masks.unpin_all();
+        }
+    }
+}
+
+/// Registers of numbers, and of masks, that hold nothing.
+fn banks(set: Set, values: usize) -> [Bank; 2] {
+    match set {
+        Set::Avx512 => [Bank::new(32, 0, values), Bank::new(8, 1 | 1 << TAIL.0, values)],
+        Set::Avx2 => {
+            let [a, b] = TEMPORARY;
+            [Bank::new(16, 1 << a.0 | 1 << b.0, values), Bank::new(0, 0, values)]
         }
     }
 }

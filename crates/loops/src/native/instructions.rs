@@ -1,7 +1,7 @@
 //! The code of each instruction.
 
 use super::assembler::*;
-use super::generate::{Generator, LOST, Stub, TAIL};
+use super::generate::{Generator, LOST, SCRATCH, Stub, TAIL};
 use super::registers::{Id, mask};
 use super::table;
 use crate::program::{Binary, Comparison, Instruction, Op, Type, Unary, Value};
@@ -16,10 +16,8 @@ impl Generator<'_> {
     pub(super) fn call(&mut self, stub: &Stub) {
         let start = self.asm.here();
         self.asm.land(stub.jump, start);
-        let stack = |offset| Last::Memory(Memory::at(RSP, offset));
         for &register in &stub.vectors {
-            let to = stack(self.saved(register));
-            self.asm.evex(table::store(8), Length::Z, register, 0, to, Under::Every);
+            self.save(register, self.saved(register));
         }
         let masks = self.saved(32);
         for &register in &stub.masks {
@@ -30,7 +28,10 @@ impl Generator<'_> {
         for (at, register) in LOST.into_iter().enumerate() {
             self.asm.store(Memory::at(RSP, general + 8 * at as i32), register);
         }
-        self.asm.mask(table::GENERAL_FROM_MASK, false, RCX.0, 0, stub.rows.0);
+        match stub.rows {
+            Some(rows) => self.asm.mask(table::GENERAL_FROM_MASK, false, RCX.0, 0, rows.0),
+            None => self.asm.copy(RCX, SCRATCH),
+        }
         self.asm.address(RDI, Memory::at(RSP, self.saved(stub.operands[0].0)));
         self.asm.address(RSI, Memory::at(RSP, self.saved(stub.operands[1].0)));
         self.asm.address(RDX, Memory::at(RSP, self.saved(stub.out.0)));
@@ -43,9 +44,7 @@ impl Generator<'_> {
             self.asm.load(register, Memory::at(RSP, general + 8 * at as i32));
         }
         for &register in &stub.vectors {
-            let from = stack(self.saved(register));
-            self.asm
-                .evex(table::load(8), Length::Z, register, 0, from, Under::Every);
+            self.restore(register, self.saved(register));
         }
         for &register in &stub.masks {
             let from = Memory::at(RSP, masks + 8 * i32::from(register));
@@ -60,6 +59,9 @@ impl Generator<'_> {
         let id = at * self.copies + copy;
         let operands = op.operands();
         let length = self.layout.length(ty);
+        if self.layout.set == Set::Avx2 && self.written_out(id, instruction, copy) {
+            return;
+        }
         match op {
             Op::Input(_) | Op::Uniform(_) | Op::Const(_) => unreachable!("read where they are used"),
             Op::Unary(op, a) => {
@@ -84,7 +86,7 @@ impl Generator<'_> {
                     op,
                     Binary::Sub | Binary::Div | Binary::Scale | Binary::Min | Binary::Max
                 );
-                let (a, b) = if commutes && self.same(a.index()).is_some() {
+                let (a, b) = if commutes && self.is_same(a.index()) {
                     (b, a)
                 } else {
                     (a, b)
@@ -97,7 +99,7 @@ impl Generator<'_> {
                 self.finish(&operands, copy);
                 let to = self.vector_for(id);
                 self.asm
-                    .evex(table::binary(op, ty), length, to.0, first.0, last, Under::Every);
+                    .vector(table::binary(op, ty), length, to.0, first.0, last, Under::Every);
             }
             Op::Fma(a, b, c) => self.fma(id, ty, [a, b, c], copy),
             Op::Compare(how, a, b) => self.compare(id, how, [a, b], copy),
@@ -114,14 +116,15 @@ impl Generator<'_> {
                 self.finish(&operands, copy);
                 let to = self.vector_for(id);
                 self.asm
-                    .evex(table::blend(ty), length, to.0, other.0, last, Under::Merge(condition));
+                    .vector(table::blend(ty), length, to.0, other.0, last, Under::Merge(condition));
             }
             Op::Shift(how, a, by) => {
                 let a = self.number(a, copy);
                 self.finish(&operands, copy);
                 let to = self.vector_for(id);
                 let (code, field) = table::shift(how, ty);
-                self.asm.evex(code, length, field, to.0, Last::Vector(a), Under::Every);
+                self.asm
+                    .vector(code, length, field, to.0, Last::Vector(a), Under::Every);
                 self.asm.immediate(by);
             }
             Op::Convert(a) | Op::FromHalf(a) | Op::ToHalf(a) => self.convert(id, instruction, a, copy),
@@ -142,7 +145,7 @@ impl Generator<'_> {
             Unary::Abs => table::abs(ty),
             _ => table::round(ty),
         };
-        self.asm.evex(code, length, to.0, 0, a, Under::Every);
+        self.asm.vector(code, length, to.0, 0, a, Under::Every);
         // No exception for an inexact result.
         match op {
             Unary::Round => self.asm.immediate(8),
@@ -157,19 +160,19 @@ impl Generator<'_> {
     pub(super) fn fma(&mut self, id: Id, ty: Type, operands: [Value; 3], copy: usize) {
         let length = self.layout.length(ty);
         let [a, b, c] = operands;
-        let (a, b) = if self.same(a.index()).is_some() || !self.ends(a, copy) {
+        let (a, b) = if self.is_same(a.index()) || !self.ends(a, copy) {
             (b, a)
         } else {
             (a, b)
         };
-        let added = self.ends(c, copy) && self.same(c.index()).is_none();
-        if added && (self.same(b.index()).is_some() || !self.ends(a, copy)) {
+        let added = self.ends(c, copy) && !self.is_same(c.index());
+        if added && (self.is_same(b.index()) || !self.ends(a, copy)) {
             let (first, sum) = (self.number(a, copy), self.number(c, copy));
             let last = self.last(b, copy);
             self.finish(&operands, copy);
             let to = self.vector_at(id, sum);
             self.asm
-                .evex(table::fma_reg_added(ty), length, to.0, first.0, last, Under::Every);
+                .vector(table::fma_reg_added(ty), length, to.0, first.0, last, Under::Every);
             return;
         }
         let (first, second) = (self.number(a, copy), self.number(b, copy));
@@ -179,14 +182,14 @@ impl Generator<'_> {
             self.finish(&operands, copy);
             let to = self.vector_at(id, first);
             self.asm
-                .evex(table::fma_last_added(ty), length, to.0, second.0, last, Under::Every);
+                .vector(table::fma_last_added(ty), length, to.0, second.0, last, Under::Every);
         } else {
             // Another register, whatever ends.
             let to = self.vector_for(id);
             self.copy_vector(to, first);
             self.finish(&operands, copy);
             self.asm
-                .evex(table::fma_last_added(ty), length, to.0, second.0, last, Under::Every);
+                .vector(table::fma_last_added(ty), length, to.0, second.0, last, Under::Every);
         }
     }
 
@@ -207,6 +210,12 @@ impl Generator<'_> {
         };
         self.asm
             .mask(table::mask_test(self.layout.rows), false, rows.0, 0, rows.0);
+        self.call_for(Some(rows), function, [a, b], out);
+        self.finish(&operands, copy);
+    }
+
+    /// Calls a function for some rows if the instruction before has found any.
+    pub(super) fn call_for(&mut self, rows: Option<Mask>, function: Function, operands: [Vector; 2], out: Vector) {
         let jump = self.asm.jump(When::NotZero);
         let functions = self.helper.functions;
         let at = functions.iter().position(|&known| known == function);
@@ -219,11 +228,10 @@ impl Generator<'_> {
             vectors: self.vectors.used().collect(),
             masks: self.masks.used().collect(),
             rows,
-            operands: [a, b],
+            operands,
             out,
             function: std::ptr::from_ref(&functions[at]).addr() as u64,
         });
-        self.finish(&operands, copy);
     }
 
     /// A mask from a comparison.
@@ -234,7 +242,7 @@ impl Generator<'_> {
         let last = self.last(b, copy);
         self.finish(&operands, copy);
         let to = self.mask_for(id);
-        self.asm.evex(
+        self.asm.vector(
             table::compare(of),
             self.layout.length(of),
             to.0,
@@ -266,7 +274,8 @@ impl Generator<'_> {
         };
         let (reg, last) = if reverse { (a, to) } else { (to, a) };
         let length = length.max(self.layout.length(from));
-        self.asm.evex(code, length, reg.0, 0, Last::Vector(last), Under::Every);
+        self.asm
+            .vector(code, length, reg.0, 0, Last::Vector(last), Under::Every);
         if matches!(op, Op::ToHalf(_)) {
             // To the nearest, whatever the processor is set to.
             self.asm.immediate(0);

@@ -4,7 +4,9 @@
 use std::fmt;
 use std::ptr::NonNull;
 
+use super::assembler::Set;
 use super::generate::{Helper, generate};
+use super::narrow;
 use crate::data::{Sink, Source};
 use crate::program::{Op, Program};
 use crate::scalar::Function;
@@ -16,6 +18,8 @@ pub(crate) struct Machine {
     /// Whose addresses are in the code.
     _functions: Box<[Function]>,
     uniform: Box<[bool]>,
+    /// The code computes a multiple of so many rows.
+    unit: usize,
 }
 
 impl fmt::Debug for Machine {
@@ -26,18 +30,35 @@ impl fmt::Debug for Machine {
 
 /// The most words of arguments that need no memory of their own.
 const FEW: usize = 32;
+/// Rows of an input or result, as many as the code computes at least.
+type Block = [u64; 8];
 
 impl Machine {
-    /// Code for this processor; `None` if it lacks the instructions, or the system grants no memory for code.
+    /// The fastest code for this processor; `None` if it lacks the instructions, or the system grants no memory for code.
     pub(crate) fn new(program: &Program) -> Option<Machine> {
         let has = std::arch::is_x86_feature_detected!("avx512f")
             && std::arch::is_x86_feature_detected!("avx512bw")
             && std::arch::is_x86_feature_detected!("avx512dq")
             && std::arch::is_x86_feature_detected!("avx512vl")
             && std::arch::is_x86_feature_detected!("bmi2");
-        if !has {
-            return None;
+        match has {
+            true => Machine::of(program, Set::Avx512),
+            false => Machine::avx2(program),
         }
+    }
+
+    /// Code of AVX2 instructions; `None` if this processor has none, or they are too few for the program.
+    pub(crate) fn avx2(program: &Program) -> Option<Machine> {
+        let has = std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("fma")
+            && std::arch::is_x86_feature_detected!("f16c");
+        match has && narrow::can_compute(program) {
+            true => Machine::of(program, Set::Avx2),
+            false => None,
+        }
+    }
+
+    fn of(program: &Program, set: Set) -> Option<Machine> {
         let mut functions: Vec<Function> = Vec::new();
         for instruction in program.instructions() {
             if let Op::Patch(_, function, ..) = instruction.op
@@ -51,12 +72,13 @@ impl Machine {
             address: (patch as extern "sysv64" fn(_, _, _, _, _, _)) as usize as u64,
             functions: &functions,
         };
-        let generated = generate(program, helper);
+        let generated = generate(program, set, helper);
         Some(Machine {
             memory: Mapping::new(&generated.code)?,
             constants: generated.constants.into_boxed_slice(),
             _functions: functions,
             uniform: program.uniform.as_slice().into(),
+            unit: generated.unit,
         })
     }
 
@@ -76,7 +98,8 @@ impl Machine {
                 &mut many[..]
             }
         };
-        words[0] = rows as u64;
+        let whole = rows - rows % self.unit;
+        words[0] = whole as u64;
         words[1] = self.constants.as_ptr().addr() as u64;
         for ((word, input), &uniform) in words[2..].iter_mut().zip(inputs).zip(&self.uniform) {
             *word = match uniform {
@@ -84,10 +107,43 @@ impl Machine {
                 false => input.address().expose_provenance() as u64,
             };
         }
-        for (word, output) in words[2 + inputs.len()..].iter_mut().zip(outputs) {
+        for (word, output) in words[2 + inputs.len()..].iter_mut().zip(outputs.iter_mut()) {
             *word = output.address().expose_provenance() as u64;
         }
+        if whole > 0 || rows == 0 {
+            self.call(words);
+        }
+        if whole < rows {
+            words[0] = self.unit as u64;
+            self.rest(whole, rows, inputs, outputs, words);
+        }
+    }
+
+    /// Computes the last rows, which are fewer than the code computes: in copies.
+    fn rest(&self, start: usize, end: usize, inputs: &[Source<'_>], outputs: &mut [Sink<'_>], words: &mut [u64]) {
+        let count = inputs.len() + outputs.len();
+        let (mut few, mut many) = ([Block::default(); FEW], Vec::new());
+        let blocks = match count <= FEW {
+            true => &mut few[..count],
+            false => {
+                many.resize(count, Block::default());
+                &mut many[..]
+            }
+        };
+        let (given, results) = blocks.split_at_mut(inputs.len());
+        for (((block, input), word), &uniform) in given.iter_mut().zip(inputs).zip(&mut words[2..]).zip(&self.uniform) {
+            if !uniform {
+                input.copy_to(start, end, block);
+                *word = block.as_ptr().expose_provenance() as u64;
+            }
+        }
+        for (block, word) in results.iter_mut().zip(&mut words[2 + inputs.len()..]) {
+            *word = block.as_mut_ptr().expose_provenance() as u64;
+        }
         self.call(words);
+        for (block, output) in results.iter().zip(outputs) {
+            output.copy_from(start, end, block);
+        }
     }
 
     fn call(&self, words: &[u64]) {

@@ -5,6 +5,7 @@ mod generate;
 mod instructions;
 mod layout;
 mod machine;
+mod narrow;
 mod registers;
 mod table;
 #[cfg(test)]

@@ -154,25 +154,19 @@ pub(super) fn convert(from: Type, to: Type) -> Option<(Code, bool)> {
         (F64, U64) => (code(1, P66, true, 0x78), false),
         _ if from.is_float() || to.is_float() => return None,
         _ => {
-            // Integers by size: 1 to 2, 4, 8; 2 to 4, 8; 4 to 8; and the reverse.
+            // The opcodes of integers that widen without a sign, and narrow, are those that widen with one, plus 16.
             let narrow = from.size() > to.size();
             let (small, large) = if narrow {
                 (to.size(), from.size())
             } else {
                 (from.size(), to.size())
             };
-            let at = match (small, large) {
-                (1, 2) => 0,
-                (1, 4) => 1,
-                (1, 8) => 2,
-                (2, 4) => 3,
-                (2, 8) => 4,
-                _ => 5,
-            };
+            let signed = widen(small, large);
+            let at = 0x10 + signed.opcode;
             match (narrow, from.is_signed()) {
-                (true, _) => (code(2, F3, false, 0x30 + at), true),
-                (false, true) => (code(2, P66, false, 0x20 + at), false),
-                (false, false) => (code(2, P66, false, 0x30 + at), false),
+                (true, _) => (code(2, F3, false, at), true),
+                (false, true) => (signed, false),
+                (false, false) => (code(2, P66, false, at), false),
             }
         }
     })
@@ -203,6 +197,10 @@ pub(super) fn store(size: usize) -> Code {
 pub(super) const LOAD_8: Code = code(1, F3, true, 0x7e);
 pub(super) const STORE_8: Code = code(1, P66, true, 0xd6);
 
+/// Four bytes from memory and to it.
+pub(super) const LOAD_4: Code = code(1, P66, false, 0x6e);
+pub(super) const STORE_4: Code = code(1, P66, false, 0x7e);
+
 /// Between vector registers.
 pub(super) const MOVE: Code = code(1, P66, true, 0x6f);
 
@@ -215,6 +213,88 @@ pub(super) fn broadcast(size: usize) -> Code {
         _ => code(2, P66, true, 0x59),
     }
 }
+
+/// Of AVX2: all ones where integers of `other` and `last` are equal.
+pub(super) fn equal(ty: Type) -> Code {
+    equal_of_size(ty.size())
+}
+
+pub(super) fn equal_of_size(size: usize) -> Code {
+    match size {
+        1 => code(1, P66, false, 0x74),
+        2 => code(1, P66, false, 0x75),
+        4 => code(1, P66, false, 0x76),
+        _ => code(2, P66, false, 0x29),
+    }
+}
+
+/// Of AVX2: all ones where signed integers of `other` are greater than those of `last`.
+pub(super) fn greater(ty: Type) -> Code {
+    sized(ty, [1, 1, 1, 2], [0x64, 0x65, 0x66, 0x37])
+}
+
+/// Of AVX2: `last` where the register in the constant is all ones, else `other`.
+pub(super) fn blend_by_vector(ty: Type) -> Code {
+    match ty {
+        Type::F32 => code(3, P66, false, 0x4a),
+        Type::F64 => code(3, P66, false, 0x4b),
+        _ => code(3, P66, false, 0x4c),
+    }
+}
+
+/// Of AVX2: the signs of elements of one, four or eight bytes in a general register.
+pub(super) fn signs(size: usize) -> Code {
+    match size {
+        1 => code(1, P66, false, 0xd7),
+        4 => code(1, NONE, false, 0x50),
+        _ => code(1, P66, false, 0x50),
+    }
+}
+
+/// Of AVX2: unsigned integers of both operands in half of their bytes; of 64 bits, those that a constant says.
+pub(super) fn pack(size: usize) -> Code {
+    match size {
+        2 => code(1, P66, false, 0x67),
+        4 => code(2, P66, false, 0x2b),
+        _ => code(1, NONE, false, 0xc6),
+    }
+}
+
+/// Signed integers in more bytes: 1 in 2, 4 or 8; 2 in 4 or 8; 4 in 8.
+pub(super) fn widen(from: usize, to: usize) -> Code {
+    let at = match (from, to) {
+        (1, 2) => 0,
+        (1, 4) => 1,
+        (1, 8) => 2,
+        (2, 4) => 3,
+        (2, 8) => 4,
+        _ => 5,
+    };
+    code(2, P66, false, 0x20 + at)
+}
+
+/// Unsigned integers of 32 bits in 64.
+pub(super) const WIDEN_32: Code = code(2, P66, false, 0x35);
+/// The upper 128 bits of `reg` in `last`, if the constant is one.
+pub(super) const HIGH_HALF: Code = code(3, P66, false, 0x39);
+/// Words of `last` in an order that a constant says.
+pub(super) const SHUFFLE: Code = code(1, P66, false, 0x70);
+/// Bytes of `other` in each half by the numbers of `last`.
+pub(super) const SHUFFLE_BYTES: Code = code(2, P66, false, 0x00);
+/// Words of 32 bits of `last` where a constant has a bit, else of `other`.
+pub(super) const BLEND_32: Code = code(3, P66, false, 0x02);
+/// Products of the low halves of 64 bits.
+pub(super) const LOW_PRODUCT: Code = code(1, P66, false, 0xf4);
+/// `f32` as the nearest `i32`.
+pub(super) const TO_INTEGER: Code = code(1, P66, false, 0x5b);
+
+/// One float in memory as an integer of 64 bits in a general register.
+pub(super) fn one_to_integer(from: Type) -> Code {
+    code(1, if from == Type::F64 { F2 } else { F3 }, true, 0x2c)
+}
+
+/// One integer of 64 bits in memory as an `f32`.
+pub(super) const ONE_TO_SINGLE: Code = code(1, F3, true, 0x2a);
 
 /// Masks of 64 bits in registers: `reg = other op last`.
 pub(super) const MASK_AND: Code = code(1, NONE, true, 0x41);

@@ -17,8 +17,8 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn evex(code: Code, length: Length, reg: u8, other: u8, last: Last, under: Under) -> String {
-    let mut asm = Assembler::default();
-    asm.evex(code, length, reg, other, last, under);
+    let mut asm = Assembler::new(Set::Avx512);
+    asm.vector(code, length, reg, other, last, under);
     text(&asm.bytes)
 }
 
@@ -144,8 +144,8 @@ fn the_table_names_the_instructions() {
 fn other_forms_name_the_instructions() {
     use Type::*;
     let name = |code: Code, other: u8, constant: Option<u8>| {
-        let mut asm = Assembler::default();
-        asm.evex(code, Length::Z, 1, other, Last::Vector(Vector(3)), Under::Every);
+        let mut asm = Assembler::new(Set::Avx512);
+        asm.vector(code, Length::Z, 1, other, Last::Vector(Vector(3)), Under::Every);
         constant.into_iter().for_each(|value| asm.immediate(value));
         text(&asm.bytes)
     };
@@ -185,8 +185,8 @@ fn other_forms_name_the_instructions() {
 }
 
 fn evex_immediate(code: Code, reg: u8, other: u8, constant: u8) -> String {
-    let mut asm = Assembler::default();
-    asm.evex(code, Length::Z, reg, other, Last::Vector(Vector(3)), Under::Every);
+    let mut asm = Assembler::new(Set::Avx512);
+    asm.vector(code, Length::Z, reg, other, Last::Vector(Vector(3)), Under::Every);
     asm.immediate(constant);
     text(&asm.bytes)
 }
@@ -243,7 +243,7 @@ fn conversions_name_the_instructions() {
 #[test]
 fn masks_and_moves_name_the_instructions() {
     let mask = |code: Code, long: bool, reg: u8, other: u8, last: u8| {
-        let mut asm = Assembler::default();
+        let mut asm = Assembler::new(Set::Avx512);
         asm.mask(code, long, reg, other, last);
         text(&asm.bytes)
     };
@@ -263,12 +263,12 @@ fn masks_and_moves_name_the_instructions() {
             (table::mask_load(rows), format!("kmov{name} k2,[rax+8]")),
             (table::mask_store(rows), format!("kmov{name} [rax+8],k2")),
         ] {
-            let mut asm = Assembler::default();
+            let mut asm = Assembler::new(Set::Avx512);
             asm.mask_memory(code, Mask(2), Memory::at(RAX, 8));
             assert_eq!(text(&asm.bytes), text_);
         }
     }
-    let mut asm = Assembler::default();
+    let mut asm = Assembler::new(Set::Avx512);
     let index = Some((General(15), 0));
     asm.mask_memory(
         table::mask_load(8),
@@ -315,12 +315,139 @@ fn general_instructions_are_encoded() {
         (|asm| asm.align_stack(), "and rsp,0FFFFFFFFFFFFFFC0h"),
     ];
     for (write, expected) in rows {
-        let mut asm = Assembler::default();
+        let mut asm = Assembler::new(Set::Avx512);
         write(&mut asm);
         assert_eq!(text(&asm.bytes), expected);
     }
-    let mut asm = Assembler::default();
+    let mut asm = Assembler::new(Set::Avx512);
     let start = asm.here();
     asm.jump_to(When::BelowOrEqual, start);
     assert_eq!(text(&asm.bytes), "jbe 0000000000001000h");
+}
+
+fn vex(code: Code, length: Length, reg: u8, other: u8, last: Last, constant: Option<u8>) -> String {
+    let mut asm = Assembler::new(Set::Avx2);
+    asm.vector(code, length, reg, other, last, Under::Every);
+    constant.into_iter().for_each(|value| asm.immediate(value));
+    text(&asm.bytes)
+}
+
+#[test]
+fn avx2_has_other_encodings() {
+    use Type::*;
+    let three = Last::Vector(Vector(3));
+    let of = |code, other, constant| vex(code, Length::Y, 1, other, three, constant);
+    let rows = Memory {
+        base: General(12),
+        index: Some((RCX, 2)),
+        displacement: 64,
+    };
+    let add = table::binary(Binary::Add, F64);
+    assert_eq!(
+        vex(add, Length::Y, 9, 10, Last::Memory(rows), None),
+        "vaddpd ymm9,ymm10,[r12+rcx*4+40h]"
+    );
+    assert_eq!(
+        vex(add, Length::X, 9, 10, Last::Vector(Vector(15)), None),
+        "vaddpd xmm9,xmm10,xmm15"
+    );
+    for (code, name) in [
+        (table::binary(Binary::Mul, F32), "vmulps"),
+        (table::binary(Binary::Xor, F64), "vpxor"),
+        (table::binary(Binary::Max, U16), "vpmaxuw"),
+        (table::fma_last_added(F32), "vfmadd213ps"),
+        (table::fma_reg_added(F64), "vfmadd231pd"),
+        (table::equal(I8), "vpcmpeqb"),
+        (table::equal(U64), "vpcmpeqq"),
+        (table::greater(I16), "vpcmpgtw"),
+        (table::greater(I64), "vpcmpgtq"),
+        (table::pack(2), "vpackuswb"),
+        (table::pack(4), "vpackusdw"),
+        (table::LOW_PRODUCT, "vpmuludq"),
+        (table::SHUFFLE_BYTES, "vpshufb"),
+    ] {
+        assert_eq!(of(code, 2, None), format!("{name} ymm1,ymm2,ymm3"));
+    }
+    for (code, name) in [
+        (table::sqrt(F64), "vsqrtpd ymm1,ymm3"),
+        (table::abs(I32), "vpabsd ymm1,ymm3"),
+        (table::MOVE, "vmovdqa ymm1,ymm3"),
+        (table::TO_INTEGER, "vcvtps2dq ymm1,ymm3"),
+        (table::WIDEN_32, "vpmovzxdq ymm1,xmm3"),
+        (table::widen(2, 8), "vpmovsxwq ymm1,xmm3"),
+        (table::FROM_HALF, "vcvtph2ps ymm1,xmm3"),
+        (table::signs(1), "vpmovmskb ecx,ymm3"),
+        (table::signs(4), "vmovmskps ecx,ymm3"),
+        (table::signs(8), "vmovmskpd ecx,ymm3"),
+    ] {
+        assert_eq!(of(code, 0, None), name);
+    }
+    for (code, other, constant, name) in [
+        (table::round(F64), 0, 9, "vroundpd ymm1,ymm3,9"),
+        (table::TO_HALF, 0, 0, "vcvtps2ph xmm3,ymm1,0"),
+        (table::compare(F64), 2, 0x11, "vcmplt_oqpd ymm1,ymm2,ymm3"),
+        (table::pack(8), 2, 0x88, "vshufps ymm1,ymm2,ymm3,88h"),
+        (table::HIGH_HALF, 0, 1, "vextracti128 xmm3,ymm1,1"),
+        (table::SHUFFLE, 0, 0xb1, "vpshufd ymm1,ymm3,0B1h"),
+        (table::BLEND_32, 2, 0xaa, "vpblendd ymm1,ymm2,ymm3,0AAh"),
+        (table::blend_by_vector(F32), 2, 0x40, "vblendvps ymm1,ymm2,ymm3,ymm4"),
+        (table::blend_by_vector(F64), 2, 0x40, "vblendvpd ymm1,ymm2,ymm3,ymm4"),
+        (table::blend_by_vector(I8), 2, 0x40, "vpblendvb ymm1,ymm2,ymm3,ymm4"),
+    ] {
+        assert_eq!(of(code, other, Some(constant)), name);
+    }
+    let (code, field) = table::shift(Shift::Left, U64);
+    assert_eq!(vex(code, Length::Y, field, 5, three, Some(7)), "vpsllq ymm5,ymm3,7");
+    let place = Last::Memory(Memory::at(RDX, 8));
+    for (code, length, name) in [
+        (table::load(4), Length::Y, "vmovdqu ymm1,[rdx+8]"),
+        (table::store(4), Length::X, "vmovdqu [rdx+8],xmm1"),
+        (table::LOAD_4, Length::X, "vmovd xmm1,[rdx+8]"),
+        (table::STORE_4, Length::X, "vmovd [rdx+8],xmm1"),
+        (table::LOAD_8, Length::X, "vmovq xmm1,[rdx+8]"),
+        (table::STORE_8, Length::X, "vmovq [rdx+8],xmm1"),
+        (table::broadcast(1), Length::Y, "vpbroadcastb ymm1,[rdx+8]"),
+        (table::broadcast(8), Length::Y, "vpbroadcastq ymm1,[rdx+8]"),
+    ] {
+        assert_eq!(vex(code, length, 1, 0, place, None), name);
+    }
+    for (code, reg, name) in [
+        (table::one_to_integer(F64), 0, "vcvttsd2si rax,[rdx+8]"),
+        (table::one_to_integer(F32), 0, "vcvttss2si rax,[rdx+8]"),
+    ] {
+        let mut asm = Assembler::new(Set::Avx2);
+        asm.one_number(code, reg, 0, Memory::at(RDX, 8));
+        assert_eq!(text(&asm.bytes), name);
+    }
+    let mut asm = Assembler::new(Set::Avx2);
+    asm.one_number(table::ONE_TO_SINGLE, 14, 14, Memory::at(RDX, 8));
+    assert_eq!(text(&asm.bytes), "vcvtsi2ss xmm14,xmm14,qword ptr [rdx+8]");
+}
+
+#[test]
+fn bits_of_truth_values_are_encoded() {
+    type Write = fn(&mut Assembler);
+    let rows: [(Write, &str); 7] = [
+        (
+            |asm| asm.store_low(Memory::at(General(8), 2), General(14), 1),
+            "mov [r8+2],r14b",
+        ),
+        (
+            |asm| asm.store_low(Memory::at(RBX, 2), General(14), 2),
+            "mov [rbx+2],r14w",
+        ),
+        (
+            |asm| asm.store_low(Memory::at(RBX, 2), General(14), 4),
+            "mov [rbx+2],r14d",
+        ),
+        (|asm| asm.or_low(Memory::at(RBX, 2), General(14)), "or [rbx+2],r14b"),
+        (|asm| asm.and(General(14), 15), "and r14,0Fh"),
+        (|asm| asm.shift_left(General(14), 4), "shl r14,4"),
+        (|asm| asm.test(RAX), "test rax,rax"),
+    ];
+    for (write, expected) in rows {
+        let mut asm = Assembler::new(Set::Avx2);
+        write(&mut asm);
+        assert_eq!(text(&asm.bytes), expected);
+    }
 }

@@ -7,10 +7,16 @@ use super::table;
 use crate::program::{Instruction, Op, Type, Value};
 
 impl Generator<'_> {
+    /// Whether a value is a constant or a uniform input.
+    pub(super) fn is_same(&self, at: usize) -> bool {
+        matches!(self.program.instructions[at].op, Op::Const(_) | Op::Uniform(_))
+    }
+
     /// Where a constant or uniform input is in memory.
-    pub(super) fn same(&self, at: usize) -> Option<Memory> {
-        match self.program.instructions[at].op {
-            Op::Const(bits) => Some(Memory::at(CONSTANTS, self.layout.constant(bits))),
+    fn same(&mut self, at: usize) -> Option<Memory> {
+        let Instruction { op, ty } = self.program.instructions[at];
+        match op {
+            Op::Const(bits) => Some(Memory::at(CONSTANTS, self.constants.number(bits, ty.size()))),
             Op::Uniform(input) => Some(Memory::at(ARGUMENTS, self.layout.input(input))),
             _ => None,
         }
@@ -23,7 +29,7 @@ impl Generator<'_> {
         };
         let code = table::broadcast(ty.size());
         self.asm
-            .evex(code, self.layout.length(ty), to.0, 0, Last::Memory(place), Under::Every);
+            .vector(code, self.layout.length(ty), to.0, 0, Last::Memory(place), Under::Every);
     }
 
     pub(super) fn id(&self, value: Value, copy: usize) -> Id {
@@ -50,8 +56,7 @@ impl Generator<'_> {
                 let slot = self.slots;
                 self.slots += 1;
                 self.spilled[old] = Some(slot);
-                let to = Last::Memory(Memory::at(RSP, 64 * slot));
-                self.asm.evex(table::store(8), Length::Z, register, 0, to, Under::Every);
+                self.save(register, 64 * slot);
             }
             self.vectors.release(old);
             register
@@ -59,6 +64,30 @@ impl Generator<'_> {
         self.vectors.take(register, id);
         self.vectors.pin(register);
         vector(register)
+    }
+
+    /// Writes a register to the stack.
+    pub(super) fn save(&mut self, register: u8, offset: i32) {
+        let to = Last::Memory(Memory::at(RSP, offset));
+        let (size, length) = self.whole();
+        self.asm
+            .vector(table::store(size), length, register, 0, to, Under::Every);
+    }
+
+    /// Reads a register from the stack.
+    pub(super) fn restore(&mut self, register: u8, offset: i32) {
+        let from = Last::Memory(Memory::at(RSP, offset));
+        let (size, length) = self.whole();
+        self.asm
+            .vector(table::load(size), length, register, 0, from, Under::Every);
+    }
+
+    /// The size of elements that are moved as whole registers, and the length of these.
+    fn whole(&self) -> (usize, Length) {
+        match self.layout.set {
+            Set::Avx512 => (8, Length::Z),
+            Set::Avx2 => (4, Length::Y),
+        }
     }
 
     /// True for values that are read from memory again.
@@ -124,12 +153,9 @@ impl Generator<'_> {
             (Op::Input(input), _) => {
                 let from = Last::Memory(self.rows_at(input as usize, ty, copy));
                 let (code, length, under) = self.access(ty, true);
-                self.asm.evex(code, length, to.0, 0, from, under);
+                self.asm.vector(code, length, to.0, 0, from, under);
             }
-            (_, Some(slot)) => {
-                let from = Last::Memory(Memory::at(RSP, 64 * slot));
-                self.asm.evex(table::load(8), Length::Z, to.0, 0, from, Under::Every);
-            }
+            (_, Some(slot)) => self.restore(to.0, 64 * slot),
             _ => self.load_same(value.index(), to),
         }
         to
@@ -137,8 +163,14 @@ impl Generator<'_> {
 
     /// How rows of a type are read or written.
     pub(super) fn access(&self, ty: Type, read: bool) -> (Code, Length, Under) {
-        let size = ty.size();
-        match (self.tail, read, size * self.layout.rows) {
+        // The elements matter for masks alone.
+        let size = match self.layout.set {
+            Set::Avx512 => ty.size(),
+            Set::Avx2 => 4,
+        };
+        match (self.tail, read, ty.size() * self.layout.rows) {
+            (false, true, 4) => (table::LOAD_4, Length::X, Under::Every),
+            (false, false, 4) => (table::STORE_4, Length::X, Under::Every),
             (false, true, 8) => (table::LOAD_8, Length::X, Under::Every),
             (false, false, 8) => (table::STORE_8, Length::X, Under::Every),
             (false, true, _) => (table::load(size), self.layout.length(ty), Under::Every),
@@ -152,10 +184,13 @@ impl Generator<'_> {
     pub(super) fn last(&mut self, value: Value, copy: usize) -> Last {
         let at = value.index();
         let (ty, id) = (self.program.instructions[at].ty, self.id(value, copy));
-        match self.same(at) {
-            Some(place) if ty.size() >= 4 && self.hoisted[at].is_none() && self.vectors.home(id).is_none() => {
-                Last::Broadcast(place)
-            }
+        if self.hoisted[at].is_some() || self.vectors.home(id).is_some() {
+            return Last::Vector(self.number(value, copy));
+        }
+        let is_constant = matches!(self.program.instructions[at].op, Op::Const(_));
+        match (self.same(at), self.layout.set) {
+            (Some(place), Set::Avx512) if ty.size() >= 4 => Last::Broadcast(place),
+            (Some(place), Set::Avx2) if is_constant => Last::Memory(place),
             _ => Last::Vector(self.number(value, copy)),
         }
     }
@@ -210,7 +245,9 @@ impl Generator<'_> {
         for result in 0..self.results[at].len() {
             let result = self.results[at][result];
             let stream = self.program.inputs.len() + result;
-            if ty == Type::Bool {
+            if ty == Type::Bool && self.layout.set == Set::Avx2 {
+                self.store_truths(value, stream, copy);
+            } else if ty == Type::Bool {
                 let from = self.truth(value, copy);
                 let to = self.rows_at(stream, ty, copy);
                 self.asm.mask_memory(table::mask_store(self.layout.rows), from, to);
@@ -218,7 +255,7 @@ impl Generator<'_> {
                 let from = self.number(value, copy);
                 let to = Last::Memory(self.rows_at(stream, ty, copy));
                 let (code, length, under) = self.access(ty, false);
-                self.asm.evex(code, length, from.0, 0, to, under);
+                self.asm.vector(code, length, from.0, 0, to, under);
             }
         }
         if self.uses[at].is_empty() {
@@ -230,8 +267,9 @@ impl Generator<'_> {
 
     pub(super) fn copy_vector(&mut self, to: Vector, from: Vector) {
         if to != from {
+            let (_, length) = self.whole();
             self.asm
-                .evex(table::MOVE, Length::Z, to.0, 0, Last::Vector(from), Under::Every);
+                .vector(table::MOVE, length, to.0, 0, Last::Vector(from), Under::Every);
         }
     }
 
