@@ -1,7 +1,8 @@
 //! Machine code of a program.
 //!
 //! A loop computes a few groups of rows in each pass, instruction by instruction, so that the processor has independent
-//! work; what is left is computed group by group. AVX-512 has a mask for the rows of the last group; for AVX2, the caller
+//! work; what is left is computed group by group. AVX-512 has a mask for the rows of the last group. The last group of
+//! AVX2 begins earlier, and some rows are computed again; where their truth values share a word with others, the caller
 //! gives whole groups.
 
 use super::assembler::*;
@@ -45,8 +46,9 @@ pub(super) const TEMPORARY: [Vector; 2] = [Vector(14), Vector(15)];
 pub(super) struct Generated {
     pub(super) code: Vec<u8>,
     pub(super) constants: Vec<u64>,
-    /// The number of rows must be a multiple of this.
+    /// The number of rows must be a multiple of the first, and at least the second.
     pub(super) unit: usize,
+    pub(super) least: usize,
 }
 
 /// The function that code calls for rows: its address, and those of the functions of patches, in order.
@@ -84,6 +86,7 @@ pub(super) fn generate(program: &Program, set: Set, helper: Helper<'_>) -> Gener
         code: generator.asm.bytes,
         constants: generator.constants.words,
         unit: layout.unit,
+        least: layout.least,
     }
 }
 
@@ -195,9 +198,18 @@ impl<'a> Generator<'a> {
             self.asm.mask(table::MASK_FROM_GENERAL, false, TAIL.0, 0, SCRATCH.0);
             self.reload_eleven();
         }
+        let rows = self.layout.rows as i32;
+        if !masked && self.layout.unit == 1 {
+            self.asm.address(SCRATCH, Memory::at(INDEX, rows));
+            self.asm.compare(SCRATCH, ROWS);
+            let fits = self.asm.jump(When::BelowOrEqual);
+            self.asm.address(INDEX, Memory::at(ROWS, -rows));
+            let here = self.asm.here();
+            self.asm.land(fits, here);
+        }
         self.restart(1, masked);
         self.body();
-        self.asm.add(INDEX, self.layout.rows as i32);
+        self.asm.add(INDEX, rows);
         self.asm.compare(INDEX, ROWS);
         self.asm.jump_to(When::Below, start);
         let end = self.asm.here();

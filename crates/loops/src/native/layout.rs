@@ -22,8 +22,9 @@ pub(super) struct Layout {
     pub(super) rows: usize,
     /// The groups that a pass computes.
     pub(super) copies: usize,
-    /// Code computes multiples of so many rows.
+    /// Code computes multiples of so many rows, and at least this many.
     pub(super) unit: usize,
+    pub(super) least: usize,
     inputs: usize,
     /// How many vector registers the values of one group take at once, and how many masks.
     pub(super) pressure: [usize; 2],
@@ -51,11 +52,14 @@ impl Layout {
         let rows = size / widest.max(1);
         // A power of two, so that the groups of a pass fill words of bits.
         let copies = 1 << fit.clamp(1, most).ilog2();
-        // Masks end at any row. Four truth values do not fill a byte.
-        let (copies, unit) = match set {
-            Set::Avx512 => (copies, 1),
-            Set::Avx2 if rows < 8 && has_truths(program) => (2, 2 * rows),
-            Set::Avx2 => (copies, rows),
+        let (copies, unit, least) = match set {
+            // Masks end at any row.
+            Set::Avx512 => (copies, 1, 0),
+            // Four truth values do not fill a byte.
+            Set::Avx2 if rows < 8 && has_truths(program) => (2, 2 * rows, 2 * rows),
+            Set::Avx2 if has_truths(program) => (copies, rows, rows),
+            // The last rows are computed together with those before them.
+            Set::Avx2 => (copies, 1, rows),
         };
         let inputs = program.inputs.len();
         Layout {
@@ -63,6 +67,7 @@ impl Layout {
             rows,
             copies,
             unit,
+            least,
             inputs,
             pressure,
         }

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "running code that was made at run time")]
 
 use std::fmt;
+use std::ops::Range;
 use std::ptr::NonNull;
 
 use super::assembler::Set;
@@ -18,8 +19,9 @@ pub(crate) struct Machine {
     /// Whose addresses are in the code.
     _functions: Box<[Function]>,
     uniform: Box<[bool]>,
-    /// The code computes a multiple of so many rows.
+    /// The code computes a multiple of so many rows, and at least this many.
     unit: usize,
+    least: usize,
 }
 
 impl fmt::Debug for Machine {
@@ -79,6 +81,7 @@ impl Machine {
             _functions: functions,
             uniform: program.uniform.as_slice().into(),
             unit: generated.unit,
+            least: generated.least,
         })
     }
 
@@ -98,7 +101,7 @@ impl Machine {
                 &mut many[..]
             }
         };
-        let whole = rows - rows % self.unit;
+        let whole = if rows < self.least { 0 } else { rows - rows % self.unit };
         words[0] = whole as u64;
         words[1] = self.constants.as_ptr().addr() as u64;
         for ((word, input), &uniform) in words[2..].iter_mut().zip(inputs).zip(&self.uniform) {
@@ -110,26 +113,30 @@ impl Machine {
         for (word, output) in words[2 + inputs.len()..].iter_mut().zip(outputs.iter_mut()) {
             *word = output.address().expose_provenance() as u64;
         }
-        if whole > 0 || rows == 0 {
+        if whole > 0 {
             self.call(words);
         }
         if whole < rows {
-            words[0] = self.unit as u64;
-            self.rest(whole, rows, inputs, outputs, words);
+            words[0] = self.least as u64;
+            // Clearing many blocks takes longer than computing a few rows.
+            match inputs.len() + outputs.len() {
+                0..=4 => self.in_copies(whole..rows, inputs, outputs, words, &mut [Block::default(); 4]),
+                5..=FEW => self.in_copies(whole..rows, inputs, outputs, words, &mut [Block::default(); FEW]),
+                more => self.in_copies(whole..rows, inputs, outputs, words, &mut vec![Block::default(); more]),
+            }
         }
     }
 
-    /// Computes the last rows, which are fewer than the code computes: in copies.
-    fn rest(&self, start: usize, end: usize, inputs: &[Source<'_>], outputs: &mut [Sink<'_>], words: &mut [u64]) {
-        let count = inputs.len() + outputs.len();
-        let (mut few, mut many) = ([Block::default(); FEW], Vec::new());
-        let blocks = match count <= FEW {
-            true => &mut few[..count],
-            false => {
-                many.resize(count, Block::default());
-                &mut many[..]
-            }
-        };
+    /// Computes rows that are fewer than the code computes, in blocks for each input and each result.
+    fn in_copies(
+        &self,
+        rows: Range<usize>,
+        inputs: &[Source<'_>],
+        outputs: &mut [Sink<'_>],
+        words: &mut [u64],
+        blocks: &mut [Block],
+    ) {
+        let Range { start, end } = rows;
         let (given, results) = blocks.split_at_mut(inputs.len());
         for (((block, input), word), &uniform) in given.iter_mut().zip(inputs).zip(&mut words[2..]).zip(&self.uniform) {
             if !uniform {
