@@ -76,14 +76,16 @@ impl Tiles<'_> {
     /// tile.
     fn spread(&self, line: &[f32; LINE], out: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
-        if self.micro.has_avx512() {
+        if let Some(lanes) = self.micro.lanes_of_vectors() {
             let end = (self.size + 1) * PITCH + 16;
             let out = out[..end].as_mut_ptr();
             // SAFETY: the machine has the instructions, and `out` has as many vectors, by the slice.
             return unsafe {
-                match self.size {
-                    2 => wide::spread_by_2(line, out),
-                    _ => wide::spread_by_4(line, out),
+                match (lanes, self.size) {
+                    (16, 2) => wide::spread_by_2(line, out),
+                    (16, _) => wide::spread_by_4(line, out),
+                    (_, 2) => narrow::spread_by_2(line, out),
+                    (_, _) => narrow::spread_by_4(line, out),
                 }
             };
         }
@@ -102,6 +104,11 @@ pub(super) fn halve(line: &[f32], even: &mut [f32], odd: &mut [f32]) {
         // SAFETY: the machine has the instructions.
         return unsafe { wide::halve(line, even, odd) };
     }
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the machine has the instructions.
+        return unsafe { narrow::halve(line, even, odd) };
+    }
     halve_pairs(line, even, odd);
 }
 
@@ -118,11 +125,133 @@ pub(super) fn interleave_four(all: &[[f32; 16]; 4], out: &mut [f32; 64]) {
         // SAFETY: the machine has the instructions.
         return unsafe { wide::interleave_four(all, out) };
     }
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the machine has the instructions.
+        return unsafe { narrow::interleave_four(all, out) };
+    }
     for (lane, out) in out.as_chunks_mut::<4>().0.iter_mut().enumerate() {
         *out = std::array::from_fn(|i| all[i][lane]);
     }
 }
 
+/// The same for vectors of 8.
+#[cfg(target_arch = "x86_64")]
+pub(super) mod narrow {
+    use super::{LINE, PITCH};
+    use std::arch::x86_64::*;
+
+    /// The elements at even places of two vectors, and those at odd places.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(in super::super) fn halves(a: __m256, b: __m256) -> (__m256, __m256) {
+        // Pairs of both vectors take turns in each half.
+        let ordered = |x: __m256| _mm256_castpd_ps(_mm256_permute4x64_pd::<0b11_01_10_00>(_mm256_castps_pd(x)));
+        (
+            ordered(_mm256_shuffle_ps::<0b10_00_10_00>(a, b)),
+            ordered(_mm256_shuffle_ps::<0b11_01_11_01>(a, b)),
+        )
+    }
+
+    /// The lanes of `x` from the second on, and then `next`.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(in super::super) fn shifted(x: __m256, next: f32) -> __m256 {
+        let x = _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 7));
+        _mm256_blend_ps::<0x80>(x, _mm256_set1_ps(next))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn vector(line: &[f32; LINE], i: usize) -> __m256 {
+        // SAFETY: the slice has 8 elements.
+        unsafe { _mm256_loadu_ps(line[8 * i..][..8].as_ptr()) }
+    }
+
+    /// # Safety
+    /// Vectors can be written at rows of `out`.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn store<const ROWS: usize>(rows: [__m256; ROWS], out: *mut f32) {
+        for (k, row) in rows.into_iter().enumerate() {
+            // SAFETY: by the caller.
+            unsafe { _mm256_storeu_ps(out.add(k * PITCH), row) };
+        }
+    }
+
+    /// # Safety
+    /// 16 elements can be written at 4 rows of `out`.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn spread_by_2(line: &[f32; LINE], out: *mut f32) {
+        for half in 0..2 {
+            let (even, odd) = halves(vector(line, 2 * half), vector(line, 2 * half + 1));
+            let next = 16 * (half + 1);
+            let rows = [even, odd, shifted(even, line[next]), shifted(odd, line[next + 1])];
+            // SAFETY: by the caller.
+            unsafe { store(rows, out.add(8 * half)) };
+        }
+    }
+
+    /// # Safety
+    /// 16 elements can be written at 6 rows of `out`.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn spread_by_4(line: &[f32; LINE], out: *mut f32) {
+        for half in 0..2 {
+            let at = |i| vector(line, 4 * half + i);
+            let (even, odd) = halves(at(0), at(1));
+            let (even_high, odd_high) = halves(at(2), at(3));
+            let ((a, c), (b, d)) = (halves(even, even_high), halves(odd, odd_high));
+            let next = 32 * (half + 1);
+            let rows = [a, b, c, d, shifted(a, line[next]), shifted(b, line[next + 1])];
+            // SAFETY: by the caller.
+            unsafe { store(rows, out.add(8 * half)) };
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn halve(line: &[f32], even: &mut [f32], odd: &mut [f32]) {
+        let (lines, rest) = line.as_chunks::<16>();
+        let (evens, rest_even) = even.as_chunks_mut::<8>();
+        let (odds, rest_odd) = odd.as_chunks_mut::<8>();
+        for ((line, even), odd) in lines.iter().zip(evens).zip(odds) {
+            // SAFETY: the arrays have as many elements.
+            unsafe {
+                let (a, b) = (_mm256_loadu_ps(line.as_ptr()), _mm256_loadu_ps(line[8..].as_ptr()));
+                let (a, b) = halves(a, b);
+                _mm256_storeu_ps(even.as_mut_ptr(), a);
+                _mm256_storeu_ps(odd.as_mut_ptr(), b);
+            }
+        }
+        super::halve_pairs(rest, rest_even, rest_odd);
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn interleave_four(all: &[[f32; 16]; 4], out: &mut [f32; 64]) {
+        for (half, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            // SAFETY: each slice has 8 elements.
+            let [a, b, c, d] = std::array::from_fn(|i| unsafe { _mm256_loadu_ps(all[i][8 * half..][..8].as_ptr()) });
+            // The four vectors of each half are transposed, and then the halves put one after the other.
+            let (ab, ab_high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+            let (cd, cd_high) = (_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+            let first = _mm256_shuffle_ps::<0x44>(ab, cd);
+            let second = _mm256_shuffle_ps::<0xee>(ab, cd);
+            let third = _mm256_shuffle_ps::<0x44>(ab_high, cd_high);
+            let fourth = _mm256_shuffle_ps::<0xee>(ab_high, cd_high);
+            let vectors = [
+                _mm256_permute2f128_ps::<0x20>(first, second),
+                _mm256_permute2f128_ps::<0x20>(third, fourth),
+                _mm256_permute2f128_ps::<0x31>(first, second),
+                _mm256_permute2f128_ps::<0x31>(third, fourth),
+            ];
+            for (vector, out) in vectors.into_iter().zip(out.as_chunks_mut::<8>().0) {
+                // SAFETY: each chunk has 8 elements.
+                unsafe { _mm256_storeu_ps(out.as_mut_ptr(), vector) };
+            }
+        }
+    }
+}
+
+/// Exchanges of elements in vectors of 16.
 #[cfg(target_arch = "x86_64")]
 pub(super) mod wide {
     use super::{LINE, PITCH};
@@ -315,9 +444,16 @@ mod tests {
 
     #[test]
     fn lines_are_halved() {
+        type Halve = fn(&[f32], &mut [f32], &mut [f32]);
+        let mut ways: Vec<Halve> = vec![halve, halve_pairs];
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the machine has the instructions.
+            ways.push(|line, even, odd| unsafe { narrow::halve(line, even, odd) });
+        }
         for n in [0, 1, 2, 7, 8, 9, 15, 16, 17, 32, 33, 47, 200] {
             let line: Vec<f32> = (0..2 * n).map(|i| i as f32).collect();
-            for halve in [halve, halve_pairs] {
+            for halve in &ways {
                 let (mut even, mut odd) = (vec![f32::NAN; n], vec![f32::NAN; n]);
                 halve(&line, &mut even, &mut odd);
                 assert!(even.iter().enumerate().all(|(i, &x)| x == (2 * i) as f32), "{even:?}");
@@ -329,8 +465,16 @@ mod tests {
     #[test]
     fn lanes_are_interleaved() {
         let all = std::array::from_fn(|i| std::array::from_fn(|lane| (4 * lane + i) as f32));
+        let ordered = |out: [f32; 64]| out.iter().enumerate().all(|(i, &x)| x == i as f32);
         let mut out = [0.0; 64];
         interleave_four(&all, &mut out);
-        assert!(out.iter().enumerate().all(|(i, &x)| x == i as f32), "{out:?}");
+        assert!(ordered(out), "{out:?}");
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            out.fill(0.0);
+            // SAFETY: the machine has the instructions.
+            unsafe { narrow::interleave_four(&all, &mut out) };
+            assert!(ordered(out), "{out:?}");
+        }
     }
 }

@@ -173,10 +173,10 @@ impl Micro {
         super::pairs::is_in_hardware().then_some(best)
     }
 
-    /// True if these are the kernels for AVX-512, which the machine then has.
+    /// The lanes of the vectors that these kernels use: 16 of AVX-512 or 8 of AVX2, which the machine then has.
     #[cfg(target_arch = "x86_64")]
-    pub(super) fn has_avx512(&self) -> bool {
-        self.lanes == 16
+    pub(super) fn lanes_of_vectors(&self) -> Option<usize> {
+        (self.lanes >= 8).then_some(self.lanes)
     }
 
     /// The last columns of a tile that are better computed by [`Micro::run_few`]: they would fill little of a vector.

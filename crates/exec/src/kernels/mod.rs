@@ -82,6 +82,8 @@ mod winograd_transform;
 mod words;
 
 mod gemm;
+#[cfg(target_arch = "x86_64")]
+mod masked;
 mod math;
 mod matmul;
 mod movement;

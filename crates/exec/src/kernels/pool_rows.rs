@@ -1,11 +1,10 @@
-//! The largest elements and the sums of short windows of rows, in vectors of 16: the rows that a window covers are
+//! The largest elements and the sums of short windows of rows, in vectors: the rows that a window covers are
 //! folded in registers, and then the elements along them, without a line in memory between.
 #![allow(unsafe_code, reason = "vectors reach beyond rows, in lanes that are not read")]
 
-use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::lanes::wide::halves;
+use super::masked::{Narrow, Vector, Wide};
 
 /// Windows along a row.
 #[derive(Clone, Copy)]
@@ -38,114 +37,149 @@ pub(super) struct Lines<'a> {
 /// # Panics
 /// If a row is outside the channel, or there are too few divisors.
 pub(super) fn fold<const SUM: bool>(along: Along, channel: &[f32], lines: Lines<'_>, out: &mut [f32]) -> bool {
-    if !std::arch::is_x86_feature_detected!("avx512f") {
-        return false;
-    }
     let is_inside = |start: &usize| {
         let end = start.checked_add(along.width);
         end.is_some_and(|end| end <= channel.len())
     };
     assert!(lines.starts.iter().all(is_inside), "a row is outside its channel");
     let run = match (along.stride, along.kernel) {
-        (1, 1) => rows::<SUM, 1, 1>,
-        (1, 2) => rows::<SUM, 1, 2>,
-        (1, 3) => rows::<SUM, 1, 3>,
-        (2, 2) => rows::<SUM, 2, 2>,
-        (2, 3) => rows::<SUM, 2, 3>,
-        (4, 4) => rows::<SUM, 4, 4>,
-        _ => return false,
+        (1, 1) => best::<SUM, 1, 1>(),
+        (1, 2) => best::<SUM, 1, 2>(),
+        (1, 3) => best::<SUM, 1, 3>(),
+        (2, 2) => best::<SUM, 2, 2>(),
+        (2, 3) => best::<SUM, 2, 3>(),
+        (4, 4) => best::<SUM, 4, 4>(),
+        _ => None,
     };
+    let Some(run) = run else { return false };
     // SAFETY: the machine has the instructions, and rows are inside the channel.
     unsafe { run(along, channel, lines, out) };
     true
 }
 
-/// The lanes before lane `n`.
-fn before(n: usize) -> __mmask16 {
-    ((1u32 << n.min(16)) - 1) as __mmask16
+/// A function for the rows of a channel.
+///
+/// # Safety
+/// The machine has the instructions, and each row has `along.width` elements of the channel.
+type Run = unsafe fn(Along, &[f32], Lines<'_>, &mut [f32]);
+
+/// The function for the fastest instructions of this machine.
+fn best<const SUM: bool, const STRIDE: usize, const KERNEL: usize>() -> Option<Run> {
+    if std::arch::is_x86_feature_detected!("avx512f") {
+        return Some(avx512::<SUM, STRIDE, KERNEL>);
+    }
+    let has = std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
+    has.then_some(avx2::<SUM, STRIDE, KERNEL>)
 }
 
+/// The function of an instruction set.
+macro_rules! instructions {
+    ($name:ident, $features:literal, $vector:ty) => {
+        #[target_feature(enable = $features)]
+        unsafe fn $name<const SUM: bool, const STRIDE: usize, const KERNEL: usize>(
+            along: Along,
+            channel: &[f32],
+            lines: Lines<'_>,
+            out: &mut [f32],
+        ) {
+            // SAFETY: by the caller.
+            unsafe { rows::<$vector, SUM, STRIDE, KERNEL>(along, channel, lines, out) }
+        }
+    };
+}
+instructions!(avx512, "avx512f", Wide);
+instructions!(avx2, "avx2,fma", Narrow);
+
 /// The sum, or the larger one.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn both<const SUM: bool>(a: __m512, b: __m512) -> __m512 {
-    if SUM { _mm512_add_ps(a, b) } else { _mm512_max_ps(a, b) }
+///
+/// # Safety
+/// As for [`Vector`].
+#[inline(always)]
+unsafe fn both<V: Vector, const SUM: bool>(a: V, b: V) -> V {
+    // SAFETY: by the caller.
+    unsafe { if SUM { a.plus(b) } else { a.max(b) } }
 }
 
 /// Folds neighbours in two vectors.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn neighbours<const SUM: bool>(a: __m512, b: __m512) -> __m512 {
-    let (even, odd) = halves(a, b);
-    both::<SUM>(even, odd)
+///
+/// # Safety
+/// As for [`Vector`].
+#[inline(always)]
+unsafe fn neighbours<V: Vector, const SUM: bool>(a: V, b: V) -> V {
+    // SAFETY: by the caller.
+    unsafe {
+        let (even, odd) = a.halves(b);
+        both::<V, SUM>(even, odd)
+    }
 }
 
 /// # Safety
-/// The machine has the instructions, and each row has `along.width` elements of the channel.
-#[target_feature(enable = "avx512f")]
-unsafe fn rows<const SUM: bool, const STRIDE: usize, const KERNEL: usize>(
+/// As for [`Run`].
+#[inline(always)]
+unsafe fn rows<V: Vector, const SUM: bool, const STRIDE: usize, const KERNEL: usize>(
     along: Along,
     channel: &[f32],
     lines: Lines<'_>,
     out: &mut [f32],
 ) {
-    let none = _mm512_set1_ps(if SUM { 0.0 } else { f32::NEG_INFINITY });
     // Windows at distance 1 are in a vector for each of their elements, others in vectors one after the other.
-    let step = if STRIDE == 1 { 1 } else { 16 };
+    let step = if STRIDE == 1 { 1 } else { V::LANES };
     let count = out.len() / lines.ranges.len().max(1);
-    for first in (0..count).step_by(16) {
-        // Places in the padded row.
-        let places: [usize; KERNEL] = std::array::from_fn(|n| first * STRIDE + n * step);
-        let inside = places.map(|place| {
-            let end = (along.pad + along.width).saturating_sub(place);
-            before(end) & !before(along.pad.saturating_sub(place))
-        });
-        let from = places.map(|place| channel.as_ptr().wrapping_add(place).wrapping_sub(along.pad));
-        let written = before(count - first);
-        for (at, (range, to)) in lines.ranges.iter().zip(out.chunks_exact_mut(count)).enumerate() {
-            let mut all = [none; KERNEL];
-            let mut nan: __mmask16 = 0;
-            for &start in &lines.starts[range.clone()] {
-                for n in 0..KERNEL {
-                    // SAFETY: the lanes that are read are elements of the row.
-                    let x = unsafe { _mm512_mask_loadu_ps(none, inside[n], from[n].wrapping_add(start)) };
-                    if !SUM {
-                        nan |= _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(x, x);
+    // SAFETY: the machine has the instructions. The lanes that are read are elements of a row, or of the divisors, and
+    // those that are written are elements of `to`.
+    unsafe {
+        let none = V::splat(if SUM { 0.0 } else { f32::NEG_INFINITY });
+        for first in (0..count).step_by(V::LANES) {
+            // Places in the padded row.
+            let places: [usize; KERNEL] = std::array::from_fn(|n| first * STRIDE + n * step);
+            let mut inside = [V::lanes(0, 0); KERNEL];
+            for (inside, &place) in inside.iter_mut().zip(&places) {
+                let end = (along.pad + along.width).saturating_sub(place);
+                *inside = V::lanes(along.pad.saturating_sub(place), end);
+            }
+            let from = places.map(|place| channel.as_ptr().wrapping_add(place).wrapping_sub(along.pad));
+            let written = V::lanes(0, count - first);
+            for (at, (range, to)) in lines.ranges.iter().zip(out.chunks_exact_mut(count)).enumerate() {
+                let mut all = [none; KERNEL];
+                let mut nan = V::lanes(0, 0);
+                for &start in &lines.starts[range.clone()] {
+                    for n in 0..KERNEL {
+                        let x = none.load_or(from[n].wrapping_add(start), inside[n]);
+                        if !SUM {
+                            nan = V::either(nan, x.nan());
+                        }
+                        all[n] = both::<V, SUM>(all[n], x);
                     }
-                    all[n] = both::<SUM>(all[n], x);
                 }
-            }
-            let to = &mut to[first..];
-            if nan != 0 {
-                // One of the elements, or one behind them that does not count.
-                for (i, to) in to.iter_mut().take(16).enumerate() {
-                    *to = window(along, channel, &lines.starts[range.clone()], first + i);
+                let to = &mut to[first..];
+                if !SUM && V::any(nan) {
+                    // One of the elements, or one behind them that does not count.
+                    for (i, to) in to.iter_mut().take(V::LANES).enumerate() {
+                        *to = window(along, channel, &lines.starts[range.clone()], first + i);
+                    }
+                    continue;
                 }
-                continue;
-            }
-            let mut result = all[0];
-            if STRIDE == 1 {
-                for next in &all[1..] {
-                    result = both::<SUM>(result, *next);
+                let mut result = all[0];
+                if STRIDE == 1 {
+                    for next in &all[1..] {
+                        result = both::<V, SUM>(result, *next);
+                    }
+                } else {
+                    result = neighbours::<V, SUM>(all[0], all[1]);
+                    if STRIDE == 4 {
+                        result = neighbours::<V, SUM>(result, neighbours::<V, SUM>(all[2], all[3]));
+                    } else if KERNEL == 3 {
+                        let (even, _) = all[0].halves(all[1]);
+                        result = both::<V, SUM>(result, even.shifted(all[2]));
+                    }
                 }
-            } else {
-                result = neighbours::<SUM>(all[0], all[1]);
-                if STRIDE == 4 {
-                    result = neighbours::<SUM>(result, neighbours::<SUM>(all[2], all[3]));
-                } else if KERNEL == 3 {
-                    let (even, _) = halves(all[0], all[1]);
-                    let (even, third) = (_mm512_castps_si512(even), _mm512_castps_si512(all[2]));
-                    result = both::<SUM>(result, _mm512_castsi512_ps(_mm512_alignr_epi32::<1>(third, even)));
+                if let Some((rows, columns)) = lines.divisors {
+                    let columns = &columns[first..count][..to.len().min(V::LANES)];
+                    let columns = V::load(columns.as_ptr(), written);
+                    result = result.over(V::splat(rows[at]).times(columns));
                 }
+                result.store(to.as_mut_ptr(), written);
             }
-            if let Some((rows, columns)) = lines.divisors {
-                let columns = &columns[first..count][..to.len().min(16)];
-                // SAFETY: `columns` has as many elements as the mask has lanes.
-                let columns = unsafe { _mm512_maskz_loadu_ps(written, columns.as_ptr()) };
-                result = _mm512_div_ps(result, _mm512_mul_ps(_mm512_set1_ps(rows[at]), columns));
-            }
-            // SAFETY: `to` has as many elements as the mask has lanes.
-            unsafe { _mm512_mask_storeu_ps(to.as_mut_ptr(), written, result) };
         }
     }
 }
