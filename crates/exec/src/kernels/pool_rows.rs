@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::masked::{Narrow, Vector, Wide};
 
 /// Windows along a row.
@@ -42,16 +44,9 @@ pub(super) fn fold<const SUM: bool>(along: Along, channel: &[f32], lines: Lines<
         end.is_some_and(|end| end <= channel.len())
     };
     assert!(lines.starts.iter().all(is_inside), "a row is outside its channel");
-    let run = match (along.stride, along.kernel) {
-        (1, 1) => best::<SUM, 1, 1>(),
-        (1, 2) => best::<SUM, 1, 2>(),
-        (1, 3) => best::<SUM, 1, 3>(),
-        (2, 2) => best::<SUM, 2, 2>(),
-        (2, 3) => best::<SUM, 2, 3>(),
-        (4, 4) => best::<SUM, 4, 4>(),
-        _ => None,
+    let Some(&run) = runs::<SUM>(along).first() else {
+        return false;
     };
-    let Some(run) = run else { return false };
     // SAFETY: the machine has the instructions, and rows are inside the channel.
     unsafe { run(along, channel, lines, out) };
     true
@@ -63,13 +58,24 @@ pub(super) fn fold<const SUM: bool>(along: Along, channel: &[f32], lines: Lines<
 /// The machine has the instructions, and each row has `along.width` elements of the channel.
 type Run = unsafe fn(Along, &[f32], Lines<'_>, &mut [f32]);
 
-/// The function for the fastest instructions of this machine.
-fn best<const SUM: bool, const STRIDE: usize, const KERNEL: usize>() -> Option<Run> {
-    if std::arch::is_x86_feature_detected!("avx512f") {
-        return Some(avx512::<SUM, STRIDE, KERNEL>);
+/// The functions for such windows, one for each instruction set of this machine, the fastest first.
+fn runs<const SUM: bool>(along: Along) -> SmallVec<[Run; 2]> {
+    match (along.stride, along.kernel) {
+        (1, 1) => all::<SUM, 1, 1>(),
+        (1, 2) => all::<SUM, 1, 2>(),
+        (1, 3) => all::<SUM, 1, 3>(),
+        (2, 2) => all::<SUM, 2, 2>(),
+        (2, 3) => all::<SUM, 2, 3>(),
+        (4, 4) => all::<SUM, 4, 4>(),
+        _ => SmallVec::new(),
     }
+}
+
+fn all<const SUM: bool, const STRIDE: usize, const KERNEL: usize>() -> SmallVec<[Run; 2]> {
+    let wide = std::arch::is_x86_feature_detected!("avx512f").then_some(avx512::<SUM, STRIDE, KERNEL> as Run);
     let has = std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
-    has.then_some(avx2::<SUM, STRIDE, KERNEL>)
+    let narrow = has.then_some(avx2::<SUM, STRIDE, KERNEL> as Run);
+    wide.into_iter().chain(narrow).collect()
 }
 
 /// The function of an instruction set.
@@ -194,4 +200,72 @@ fn window(along: Along, channel: &[f32], starts: &[usize], at: usize) -> f32 {
         f32::NEG_INFINITY,
         |all, x| if all > x || all.is_nan() { all } else { x },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_folded_with_each_instruction_set() {
+        let mut checked = 0;
+        for (stride, kernel) in [(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (4, 4)] {
+            for width in [1, 2, 5, 7, 8, 9, 16, 17, 33, 70] {
+                for pad in 0..kernel {
+                    let along = Along {
+                        width,
+                        pad,
+                        kernel,
+                        stride,
+                    };
+                    // The last window may end after the row.
+                    let count = (width + pad).div_ceil(stride);
+                    let mut channel: Vec<f32> = (0..3 * width).map(|i| (i * 7919 % 101) as f32 - 50.0).collect();
+                    if width % 2 == 1 {
+                        channel[width / 2] = f32::NAN;
+                    }
+                    let (starts, ranges) = ([0, width, 2 * width], [0..1, 0..2, 1..3]);
+                    let lines = Lines {
+                        starts: &starts,
+                        ranges: &ranges,
+                        divisors: None,
+                    };
+                    for (sum, runs) in [(false, runs::<false>(along)), (true, runs::<true>(along))] {
+                        for run in runs {
+                            let mut out = vec![7.0; 3 * count];
+                            // SAFETY: `all` has checked that the machine has the instructions, and the channel has
+                            // three rows.
+                            unsafe { run(along, &channel, lines, &mut out) };
+                            for (i, &found) in out.iter().enumerate() {
+                                let rows = &starts[ranges[i / count].clone()];
+                                let expected = match sum {
+                                    true => total(along, &channel, rows, i % count),
+                                    false => window(along, &channel, rows, i % count),
+                                };
+                                // Sums are of small integers, and exact in any order.
+                                let same = found == expected || (found.is_nan() && expected.is_nan());
+                                assert!(
+                                    same,
+                                    "{stride} {kernel} {width} {pad} {sum} {i}: {found}, not {expected}"
+                                );
+                                checked += 1;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        assert!(
+            checked > 1000 || !std::arch::is_x86_feature_detected!("avx2"),
+            "{checked}"
+        );
+    }
+
+    fn total(along: Along, channel: &[f32], starts: &[usize], at: usize) -> f32 {
+        let places = (0..along.kernel).filter_map(|k| (at * along.stride + k).checked_sub(along.pad));
+        let inside = places.filter(|place| *place < along.width);
+        inside
+            .flat_map(|place| starts.iter().map(move |start| channel[start + place]))
+            .sum()
+    }
 }

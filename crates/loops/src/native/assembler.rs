@@ -173,8 +173,8 @@ impl Assembler {
                     Last::Memory(place) => (place.base.0 >> 3, place.index.map_or(0, |(index, _)| index.0 >> 3)),
                     Last::Broadcast(_) => unreachable!("AVX2 repeats no number in memory"),
                 };
-                // Of the instructions in use, those on two vectors of doubles are told by the prefix or the opcode, except
-                // fused products.
+                // The bit tells doubles from singles in fused products alone. The other instructions in use ignore it or
+                // need it to be 0.
                 let wide = code.wide && code.map == 2 && matches!(code.opcode, 0x96..=0xbf);
                 self.vex(Code { wide, ..code }, length == Length::Y, reg, other, (b, x));
                 match last {
@@ -220,8 +220,7 @@ impl Assembler {
         self.bytes.push(value);
     }
 
-    /// An instruction between one number of a vector register, or in memory, and another register; `wide` in the code
-    /// chooses 64 bits.
+    /// An instruction on one number in memory and a register; `wide` in the code chooses 64 bits.
     pub(super) fn one_number(&mut self, code: Code, reg: u8, other: u8, place: Memory) {
         self.vex(code, false, reg, other, (place.base.0 >> 3, 0));
         self.memory(reg, place);

@@ -165,7 +165,8 @@ impl Machine {
     }
 }
 
-/// Computes a function for the rows of a mask. `a`, `b` and `out` are saved registers of eight numbers.
+/// Computes a function for the rows of a mask. `a`, `b` and `out` are saved registers of eight numbers; those of AVX2
+/// have four, and what follows them is not read.
 extern "sysv64" fn patch(
     a: *const [f64; 8],
     b: *const [f64; 8],

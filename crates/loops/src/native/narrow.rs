@@ -13,7 +13,7 @@ const SIGN: u64 = 1 << 63;
 const T: Vector = TEMPORARY[0];
 const U: Vector = TEMPORARY[1];
 
-/// Whether AVX2 can compute a program: it converts few floats to unsigned integers, and back.
+/// Whether AVX2 can compute a program. It has no instructions for some conversions between floats and unsigned integers.
 pub(super) fn can_compute(program: &Program) -> bool {
     use Type::{F32, F64, U32, U64};
     program.instructions().iter().all(|instruction| match instruction.op {
@@ -287,8 +287,8 @@ impl Generator<'_> {
         let high_base = self.repeated(two(84) ^ offset, 8);
         self.shifted(Shift::Right, Type::U64, T, a, 32);
         self.vectors_of(table::binary(Binary::Xor, Type::U64), T, T, high_base);
-        let both = 2f64.powi(84) + if offset == 0 { 0.0 } else { 2f64.powi(63) } + 2f64.powi(52);
-        let both = self.repeated(both.to_bits(), 8);
+        let sign = if from.is_signed() { 2f64.powi(63) } else { 0.0 };
+        let both = self.repeated((2f64.powi(84) + sign + 2f64.powi(52)).to_bits(), 8);
         self.vectors_of(sub, T, T, both);
         self.vectors_of(table::BLEND_32, U, a, low_base);
         self.asm.immediate(0b1010_1010);
