@@ -157,6 +157,7 @@ const LEFT: &[(&str, &[&str], &str)] = &[
         "they select elements, so that no number makes their results large: nothing else asks for that",
     ),
     ("crates/verify/src/compare/data.rs", &["zeros"], "a kind of test data"),
+    ("crates/verify/src/instance/probe/worlds.rs", &["shape"], FIELD),
     ("crates/verify/src/instance/solve.rs", &["shape"], FIELD),
     ("crates/verify/src/proof/conditions.rs", &["shape", "size"], FIELD),
     (

@@ -5,7 +5,7 @@ use super::common::{set, typed};
 use super::{AttrValue, Infer, OpError};
 use tautomer_tensor::{DType, DTypeClass, Dim, Shape, Type};
 
-/// Counts the axis from the front if it has a meaning, and leaves it unchanged if it has none.
+/// Counts the axis from the front. A single scale has no axis and no blocks.
 fn canonical_axis(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     let (Some(x), Some(scale)) = (call.tensor(0)?.rank(), call.shape(1)?) else {
         return Ok(());
@@ -13,6 +13,9 @@ fn canonical_axis(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpErr
     let one = scale.is_empty() || (scale.len() == 1 && scale[0] == Dim::Const(1));
     let axis = if one { 1 } else { call.axis("axis", x)? as i64 };
     set(call, attrs, "axis", AttrValue::int(axis));
+    if one && call.const_int("block_size").is_some_and(|block| block > 0) {
+        set(call, attrs, "block_size", AttrValue::int(0));
+    }
     Ok(())
 }
 

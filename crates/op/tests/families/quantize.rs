@@ -62,6 +62,13 @@ fn normal_forms() {
                 &["u8[5]", "f32"],
                 "axis=1 block_size=0 output_dtype=f32",
             ),
+            // Nor has it blocks.
+            (
+                "dequantize_linear",
+                "axis=0 block_size=2",
+                &["u8[5]", "f32[1]"],
+                "axis=1 block_size=0 output_dtype=f32",
+            ),
         ],
     );
 }

@@ -410,7 +410,7 @@ fn what_was_only_tried_is_not_proved_for_all() {
             "the number of members `n`",
         ),
         (
-            "r(x) { flatten(global_average_pool(x * 2)) {axis = 1} => reduce_mean(x) {axes = range(2, x.rank), keepdims = false} * 2 where x.dtype == f32 numerics real }",
+            "r(x) { flatten(global_average_pool(-x)) {axis = 1} => -reduce_mean(x) {axes = range(2, x.rank), keepdims = false} where x.dtype == f32 numerics real }",
             "ranks",
         ),
         (

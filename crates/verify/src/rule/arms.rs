@@ -1,6 +1,7 @@
 //! The arms of a condition with `or`, and the members of a list that a condition names, one by one: a rule that holds
 //! where the first arm does may be wrong where only the second does, and few random instances get there.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::probes::named_types;
@@ -35,8 +36,9 @@ pub(super) struct Arms {
     pub(super) wrong: Option<WrongInstance>,
     /// An arm of an `or` that holds at no instance.
     pub(super) missed: Option<String>,
-    /// The number of instances at which sides were compared.
+    /// The number of instances at which sides were compared, and by which numbers.
     pub(super) instances: usize,
+    pub(super) systems: BTreeMap<&'static str, usize>,
 }
 
 /// Searches each arm of each condition for an instance at which no other arm of the condition holds. `known` are
@@ -71,6 +73,9 @@ pub(super) fn search(rule: &Arc<Rule>, examples: &[Example], known: &[Recipe], o
             let found = search.search(seeds, options, &mut random);
             let tried = search.report.instances + search.report.refused;
             out.instances += search.report.instances;
+            for (system, count) in &search.report.systems {
+                *out.systems.entry(system).or_default() += count;
+            }
             // That engines rarely apply an arm says nothing about the rule.
             out.wrong = found.filter(|found| options.strict || found.mismatch.fault != Fault::Types);
             if out.wrong.is_some() {

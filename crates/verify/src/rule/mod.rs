@@ -158,12 +158,16 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
         _ => None,
     };
     let random_forms = &mut Random::part(options.seed, "forms");
+    let worlds = &mut Random::part(0, "small worlds");
     let wrong = match &proof {
         Some(Ok(coverage)) if coverage.ledger.is_complete() => None,
-        Some(Ok(_)) => search.try_all(suspects.take(), random_forms),
+        Some(Ok(_)) => search
+            .try_all(suspects.take(), random_forms)
+            .or_else(|| search.try_small_worlds(worlds)),
         Some(Err(_)) => search
             .try_all(suspects.take(), random_forms)
-            .or_else(|| search.try_forms(random_forms)),
+            .or_else(|| search.try_forms(random_forms))
+            .or_else(|| search.try_small_worlds(worlds)),
         None => wrong,
     };
     // A proof for everything covers all arms.
@@ -189,6 +193,9 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
     report.reached = parts.as_ref().map(Parts::reached).unwrap_or_default();
     let missed = parts.as_ref().and_then(Parts::missed).or(arms.missed.clone());
     report.instances += arms.instances;
+    for (system, count) in arms.systems {
+        *report.systems.entry(system).or_default() += count;
+    }
     if let Some(Err(why)) = &proof {
         report.not_proved = Some(why.clone());
     }

@@ -58,6 +58,11 @@ const WORDED: usize = 4;
 /// Forms of a failed proof that are tried.
 const FORMS: usize = 40;
 
+/// Small worlds that are drawn, the instances among them that are tried, and the instances that they are like.
+const WORLDS: usize = 5000;
+const TRIED_WORLDS: usize = 500;
+const LIKE: usize = 6;
+
 /// Windows that are tried under each of these.
 const WINDOWS: usize = 150;
 
@@ -321,6 +326,27 @@ impl Search<'_> {
         }
         waiting.truncate(FORMS);
         self.try_all(waiting, random)
+    }
+
+    /// Tries small worlds: what no proof covers may show where several things come together.
+    pub(super) fn try_small_worlds(&mut self, random: &mut Random) -> Option<WrongInstance> {
+        let mut bases: Vec<Recipe> = self.bases().into_iter().map(|i| self.pool[i].clone()).collect();
+        bases.extend(self.of_each_rank().into_iter().cloned());
+        bases.extend(self.of_alternatives());
+        let mut seen: FxHashSet<u64> = FxHashSet::default();
+        bases.retain(|base| seen.insert(base.fingerprint()));
+        bases.truncate(LIKE);
+        let enough = self.telling + TRIED_WORLDS;
+        for base in bases.iter().cycle().take(WORLDS) {
+            if self.telling >= enough {
+                break;
+            }
+            let next = probe::small_world(base, &self.numbers, random);
+            if let Some(found) = self.attempt(next, random) {
+                return Some(found);
+            }
+        }
+        None
     }
 
     /// Tries these instances.

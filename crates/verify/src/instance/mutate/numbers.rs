@@ -128,7 +128,7 @@ impl RuleNumbers {
     }
 
     /// An integer of the rule, or one of `others`.
-    pub(super) fn integer(&self, others: &[i64], random: &mut Random) -> i64 {
+    pub(crate) fn integer(&self, others: &[i64], random: &mut Random) -> i64 {
         let own = if random.chance(1, 4) {
             random.pick(&self.integers)
         } else {

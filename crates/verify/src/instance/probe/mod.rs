@@ -21,6 +21,7 @@ mod sizes;
 mod skeletons;
 mod types;
 mod windows;
+mod worlds;
 
 use super::recipe::Recipe;
 
@@ -46,6 +47,7 @@ pub(crate) use self::types::{
     CONVERTED, Types, with_discrete_types, with_integer_types, with_types, with_types_together,
 };
 pub(crate) use self::windows::{with_windows, with_windows_of_padding};
+pub(crate) use self::worlds::small_world;
 
 /// The dimensions of all axes where they are made equal.
 const EQUAL: [i64; 2] = [2, 3];
