@@ -255,16 +255,16 @@ def test_the_readme_runs(model, tmp_path, monkeypatch):
     assert [n.op_type for n in onnx.load("smaller.onnx").graph.node] == ["Relu", "MatMul"]
 
 
-def test_importing_takes_along_nothing_large():
-    program = "import sys, tautomer; sys.exit('onnx' in sys.modules or 'hypothesis' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
-
-
-def test_importing_takes_a_fifth_of_a_second():
-    # NumPy included; time of the processor, as other programs may be running.
-    program = "import time; before = time.process_time(); import tautomer; print(time.process_time() - before)"
-    runs = [subprocess.run([sys.executable, "-c", program], capture_output=True, text=True) for _ in range(5)]
-    assert min(float(run.stdout) for run in runs) < 0.2
+def test_importing_takes_along_numpy_alone():
+    program = """
+import sys, numpy
+before = set(sys.modules)
+import tautomer
+taken = {name.split(".")[0] for name in set(sys.modules) - before}
+print(*sorted(taken - sys.stdlib_module_names))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split() == ["tautomer"], done.stderr
 
 
 def test_all_types_are_annotated(tmp_path):
