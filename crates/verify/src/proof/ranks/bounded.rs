@@ -70,7 +70,9 @@ pub(super) fn prove(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverag
         let bound = |leaf: usize| -> Option<Option<usize>> {
             let own = skeleton.names.iter().filter(|(step, _)| *step == leaf);
             let own: Vec<usize> = own.filter_map(|(_, name)| rule.variable(name)).collect();
-            (!own.is_empty()).then(|| own.into_iter().filter_map(|i| ranks[i]).min())
+            // A number that is written matches a constant of any rank.
+            let written = matches!(skeleton.recipe.steps[leaf], Step::Fill { .. });
+            (written || !own.is_empty()).then(|| own.into_iter().filter_map(|i| ranks[i]).min())
         };
         let mut within: Vec<Vec<usize>> = Vec::new();
         let mut beyond: Vec<Vec<usize>> = Vec::new();

@@ -15,7 +15,7 @@ use crate::proof::ledger::{Covers, Ledger};
 use crate::proof::ranks::Ranks;
 use tautomer_graph::term::Reads;
 use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind, RuleClass};
-use tautomer_op::{AttrKind, AttrValue, ShapeRule};
+use tautomer_op::{AttrKind, AttrValue, OpTraits, ShapeRule};
 use tautomer_rule::{AttrPattern, Count, ListItem, Pattern, PatternId, PatternNode, ProjIndex};
 use tautomer_tensor::DType;
 
@@ -143,31 +143,45 @@ impl Scope<'_> {
             return out.add("ranks", Covers::Exhausted);
         }
         let fixed = (0..self.rule.variables.len()).all(|i| self.pinned(i).is_some());
-        let mut ranks: Vec<usize> = forms
-            .iter()
-            .flat_map(|f| f.recipe.steps.iter())
+        let leaves = forms.iter().flat_map(|f| f.recipe.steps.iter());
+        let ranks: BTreeSet<usize> = leaves
             .filter_map(|s| match s {
                 Step::Leaf { shape, .. } => Some(shape.len()),
                 _ => None,
             })
             .collect();
-        ranks.sort_unstable();
-        ranks.dedup();
-        let list = || match ranks.as_slice() {
-            [] => String::new(),
-            [one] => one.to_string(),
-            [first, .., last] if last - first + 1 == ranks.len() => format!("{first} to {last}"),
-            several => several.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-        };
         let what = if ranks.len() == 1 { "rank" } else { "ranks" };
         out.add(
             what,
             if fixed || ranks.is_empty() {
                 Covers::Exhausted
             } else {
-                Covers::Sampled(list())
+                Covers::Sampled(intervals(&ranks))
             },
         );
+        let constants: BTreeSet<usize> = forms.iter().flat_map(|f| self.ranks_of_constants(f)).collect();
+        if !constants.is_empty() {
+            out.add("constants of rank", Covers::Sampled(intervals(&constants)));
+        }
+    }
+
+    /// The ranks of constants of a form that no variable with a shape matches, and that operators broadcast: they may
+    /// have more axes than what they are combined with.
+    fn ranks_of_constants<'a>(&'a self, form: &'a Prepared) -> impl Iterator<Item = usize> + 'a {
+        let pattern = &self.rule.source;
+        let is_open = move |at: PatternId| match pattern.node(at) {
+            PatternNode::Variable(i) => self.pinned(*i).is_none(),
+            PatternNode::Literal(_) => true,
+            _ => false,
+        };
+        let is_broadcast = |step: usize| {
+            let users = form.recipe.steps.iter().filter(|s| s.operands().contains(&step));
+            users.into_iter().any(|s| matches!(s, Step::Call { def, .. } if def.traits.contains(OpTraits::ELEMENTWISE)))
+        };
+        form.bound.iter().filter_map(move |&(at, step)| match &form.recipe.steps[step] {
+            Step::Fill { shape, .. } if is_open(at) && is_broadcast(step) => Some(shape.len()),
+            _ => None,
+        })
     }
 
     fn attributes(&self, forms: &[Prepared], found: &Found<'_>, out: &mut Ledger) {
@@ -378,6 +392,22 @@ fn shown(value: &AttrValue) -> String {
         AttrValue::Float(v) => v.0.to_string(),
         other => other.to_string(),
     }
+}
+
+/// Numbers as intervals: `0, 2 to 4`.
+fn intervals(numbers: &BTreeSet<usize>) -> String {
+    let mut parts: Vec<(usize, usize)> = Vec::new();
+    for &n in numbers {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == n => *last = n,
+            _ => parts.push((n, n)),
+        }
+    }
+    let one = |(first, last): (usize, usize)| match last - first {
+        0 => first.to_string(),
+        _ => format!("{first} to {last}"),
+    };
+    parts.into_iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// The first few, and the number of the others.
