@@ -291,10 +291,27 @@ impl Case {
             zero.answers_of_block.push((question, true));
             self.facts.borrow_mut().answers_of_block.push((question, false));
         }
-        zero.equate(&dim, &is_position);
+        // Which of two values is the larger may turn the equation into one that defines a symbol.
+        if !zero.equate(&dim, &is_position)
+            && let Some(difference) = self.open_order(&dim)
+        {
+            self.is_at_least_zero(&difference)?;
+            return self.is_zero(&dim);
+        }
         self.aside.borrow_mut().push(zero);
         self.learn(|facts| facts.add_not_zero(dim));
         Ok(false)
+    }
+
+    /// The difference of two values of which `dim` contains the larger or the smaller, if its sign is not known.
+    fn open_order(&self, dim: &Dim) -> Option<Dim> {
+        let mut found = None;
+        dim.visit_atoms(&mut |atom| {
+            if let Atom::Min(a, b) | Atom::Max(a, b) = atom {
+                found = Some(a.clone() - b.clone());
+            }
+        });
+        found.filter(|d| !has_bound(d) && !self.is_of_block(d) && self.known_sign(d).is_none())
     }
 
     /// Whether the value is at least 0. If the facts leave that open, the case is split, and this one continues with

@@ -21,7 +21,7 @@ const ROUNDS: usize = 2;
 pub(super) const EFFORT: u64 = 5_000_000;
 
 /// Limit on the facts that go into the answer to one question.
-const MOST: usize = 60;
+const MOST: usize = 90;
 
 /// The meaning of a symbol introduced by the proof.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -191,8 +191,12 @@ impl Facts {
             let at = self.at_least_zero.len() - self.scopes.len();
             self.models.borrow_mut().keep(&dim);
             self.lower.borrow_mut().clear();
+            let larger = larger_value(&dim);
             self.at_least_zero.insert(at, dim);
             self.learned += 1;
+            if let Some(larger) = larger {
+                self.add(larger);
+            }
         }
     }
 
@@ -653,6 +657,22 @@ pub(super) fn common_factors(dim: &Dim) -> Vec<Atom> {
     common
 }
 
+/// What is at least 0 in place of a maximum, if that is at least 0 only where it is not its constant: `x - 1` for
+/// `max(0, x) - 1`.
+fn larger_value(dim: &Dim) -> Option<Dim> {
+    let (atom, number) = dim.as_atom_and_number()?;
+    let Atom::Max(a, b) = atom else { return None };
+    let is_below = |d: &Dim| {
+        d.as_const()
+            .is_some_and(|v| v.checked_add(number).is_some_and(|v| v < 0))
+    };
+    match (is_below(a), is_below(b)) {
+        (true, false) => Some(b.clone() + Dim::Const(number)),
+        (false, true) => Some(a.clone() + Dim::Const(number)),
+        _ => None,
+    }
+}
+
 /// Solves an expression that is 0 for a symbol: the symbol and its value; `fixed` symbols are not solved for.
 fn solved(dim: &Dim, fixed: &dyn Fn(&str) -> bool) -> Option<(Arc<str>, Dim)> {
     let mut terms = dim.terms();
@@ -734,6 +754,18 @@ mod tests {
         assert!(facts.follows(&goal));
         facts.leave(1);
         assert!(facts.follows(&goal) && !outside.follows(&goal));
+    }
+
+    #[test]
+    fn a_maximum_above_its_constant_is_the_other_value() {
+        let (a, b, ..) = symbols();
+        let size = Dim::Const(0).maximum(&(a.clone() - b.clone()));
+        let mut facts = Facts::default();
+        facts.add(size.clone());
+        assert!(!facts.follows(&(a.clone() - b.clone())));
+        facts.add(size - Dim::Const(1));
+        assert!(facts.follows(&(a.clone() - b.clone() - Dim::Const(1))));
+        assert!(!facts.follows(&(a - b - Dim::Const(2))));
     }
 
     #[test]

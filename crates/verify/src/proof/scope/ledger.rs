@@ -176,12 +176,16 @@ impl Scope<'_> {
         };
         let is_broadcast = |step: usize| {
             let users = form.recipe.steps.iter().filter(|s| s.operands().contains(&step));
-            users.into_iter().any(|s| matches!(s, Step::Call { def, .. } if def.traits.contains(OpTraits::ELEMENTWISE)))
+            users
+                .into_iter()
+                .any(|s| matches!(s, Step::Call { def, .. } if def.traits.contains(OpTraits::ELEMENTWISE)))
         };
-        form.bound.iter().filter_map(move |&(at, step)| match &form.recipe.steps[step] {
-            Step::Fill { shape, .. } if is_open(at) && is_broadcast(step) => Some(shape.len()),
-            _ => None,
-        })
+        form.bound
+            .iter()
+            .filter_map(move |&(at, step)| match &form.recipe.steps[step] {
+                Step::Fill { shape, .. } if is_open(at) && is_broadcast(step) => Some(shape.len()),
+                _ => None,
+            })
     }
 
     fn attributes(&self, forms: &[Prepared], found: &Found<'_>, out: &mut Ledger) {
