@@ -116,7 +116,8 @@ pub(super) fn evaluate<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let (kernel, extents, positions) = (&w.shape()[2..], &x.shape()[2..], &out[2..]);
     let (taps, points, places) = (count(kernel)?, count(extents)?, count(positions)?);
     let (n, channels, inner) = (kernel.len(), x.shape()[1], w.shape()[1]);
-    if offset.shape().get(1) != Some(&(offset_group * taps * n)) || offset.shape()[2..] != *positions {
+    let shifts = [&[out[0], offset_group * taps * n], positions].concat();
+    if *offset.shape() != *shifts {
         return Err(OpError::new("`offset` does not fit the window").at(2));
     }
     let mask = match e.optional(4) {

@@ -4,6 +4,7 @@ use super::data::{self, Data, Results, Values};
 use super::element::ElementMismatch;
 use super::finding::{Evidence, Fault, Finding, Mismatch};
 use super::sides::output_mismatch;
+use super::steps;
 use crate::instance::random::Random;
 use tautomer_graph::VertexId;
 use tautomer_op::{Bounded, Laws, Value, under};
@@ -19,6 +20,9 @@ const ROUNDING: f64 = 3e-7;
 
 /// How often results that are integers are compared where all elements of an operand are equal.
 const UNIFORM: usize = 3;
+
+/// Instances at which such results are compared beside the numbers at which they change.
+const STEPPED: usize = 24;
 
 /// A difference below this may come from underflow, which the bounds do not cover.
 const UNDERFLOW: f64 = 1e-290;
@@ -69,7 +73,24 @@ pub(super) fn compare_in_f64(
             .filter_map(|kind| compare(kind, &mut ahead)),
     );
     if matches!(uniform, Finding::Mismatch(_)) {
-        uniform
+        return uniform;
+    }
+    let near = (0..UNIFORM).filter_map(|_| data::uniform_near(graph, &mut ahead));
+    let near = Finding::of_kinds(
+        near.map(|values| compare_in_f64_at(class, sides, target, Data::Near, values, &mut Measured::default())),
+    );
+    if matches!(near, Finding::Mismatch(_)) {
+        return near;
+    }
+    if turn >= STEPPED {
+        return found;
+    }
+    let beside = steps::beside(sides, target, &mut ahead);
+    let stepped = Finding::of_kinds(
+        beside.map(|values| compare_in_f64_at(class, sides, target, Data::Near, values, &mut Measured::default())),
+    );
+    if matches!(stepped, Finding::Mismatch(_)) {
+        stepped
     } else {
         found
     }
@@ -99,9 +120,12 @@ pub(super) fn compare_in_f64_at(
         None
     };
     // Integer and boolean results can hide that they came from infinity or NaN, or from numbers that differ only by
-    // rounding.
-    let finite = |x: &Bounded| x.value.is_finite();
-    let defined = !kind.is_lenient() && a.inner.iter().filter_map(|v| v.real().ok()).flatten().all(finite);
+    // rounding. Among large numbers, the target may overflow where the source does not.
+    let finite = |results: &Results<Bounded>| {
+        let inner = results.inner.iter().filter_map(|v| v.real().ok()).flatten();
+        inner.into_iter().all(|x| x.value.is_finite())
+    };
+    let defined = finite(&a) && (!kind.is_lenient() || finite(&b));
     for (output, (x, y)) in a.outputs.iter().zip(&b.outputs).enumerate() {
         let mismatch = match (x, y) {
             (Value::Real(x), Value::Real(y)) if x.shape() == y.shape() => {

@@ -2,12 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::draw::{anchors, close_to, indices, infinite, is_finite_in, tensor_with, ties};
+use super::draw::{anchors, close_to, indices, infinite, is_finite_in, sized, tensor_with, ties};
 use crate::instance::random::Random;
 use tautomer_graph::{Graph, Node, VertexId, interpret_vertices, interpret_vertices_over};
 use tautomer_op::{AttrValue, Bounded, Choosable, Chosen, Field, Number, Op, System, Value, choosing};
 
-pub(crate) use super::draw::{corners, tensor};
+pub(crate) use super::draw::{corners, ends, tensor};
 use tautomer_tensor::{DType, Shape, Tensor};
 
 /// Kinds of data, by distribution.
@@ -115,6 +115,9 @@ impl Data {
     }
 }
 
+/// The most floating-point numbers that may say how large a result is.
+const FEW: usize = 8;
+
 /// Instances that are compared on every kind of data.
 const THOROUGH: usize = 40;
 
@@ -171,6 +174,7 @@ pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
         .flat_map(|(_, shape)| shape)
         .filter(|n| *n > 0)
         .collect();
+    let far = !extents_are_known && random.clone().chance(1, 6);
     leaves(graph)
         .map(|v| {
             let (dtype, shape) = shape_of(graph, v)?;
@@ -178,12 +182,10 @@ pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
             if may_be_indices && extents_are_known && dtype.int_range().is_some() && dtype != DType::Bool {
                 return Some((v, indices(&extents, dtype, &shape, random)?));
             }
-            // One number may be a bound of a range, and a large one makes a range of many elements.
-            let data = if extents_are_known || dtype.is_float() && shape.iter().product::<usize>() != 1 {
-                data
-            } else {
-                Data::Balanced
-            };
+            // A few numbers may be bounds of a range or factors of sizes, and large ones make results of many elements.
+            if !extents_are_known && (!dtype.is_float() || shape.len() < 2 && shape.iter().product::<usize>() <= FEW) {
+                return Some((v, sized(dtype, &shape, far, random)?));
+            }
             if data == Data::Near && dtype != DType::Bool && dtype != DType::Utf8 {
                 return Some((v, close_to(&near, dtype, &shape, random)?));
             }
@@ -192,6 +194,26 @@ pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
                 _ => Vec::new(),
             };
             Some((v, tensor_with(dtype, &shape, data, &special, random)?))
+        })
+        .collect()
+}
+
+/// Values for all leaves: one number near those in the graph for all elements of a real leaf. `None` if the graph has no
+/// numbers.
+pub(super) fn uniform_near(graph: &Graph, random: &mut Random) -> Option<Values> {
+    let near = anchors(graph);
+    if near.is_empty() {
+        return None;
+    }
+    leaves(graph)
+        .map(|v| {
+            let (dtype, shape) = shape_of(graph, v)?;
+            if !dtype.is_float() {
+                return Some((v, tensor(dtype, &shape, Data::Balanced, random)?));
+            }
+            let number = *close_to(&near, dtype, &[], random)?.to_f64s()?.first()?;
+            let n = shape.iter().product();
+            Some((v, Tensor::from_f64s(dtype, &shape, &vec![number; n])?))
         })
         .collect()
 }

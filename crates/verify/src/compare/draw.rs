@@ -193,6 +193,35 @@ pub(super) fn indices(extents: &[usize], dtype: DType, shape: &[usize], random: 
     Tensor::from_ints(dtype, shape, &all)
 }
 
+/// Elements that may set the size of a result: small ones, or where they are `far` those of 64 bits near an end of their
+/// type, which leave a range between two of them as small.
+pub(super) fn sized(dtype: DType, shape: &[usize], far: bool, random: &mut Random) -> Option<Tensor> {
+    let n: usize = shape.iter().product();
+    if dtype == DType::Bool || dtype == DType::Utf8 {
+        return tensor(dtype, shape, Data::Balanced, random);
+    }
+    if dtype.is_float() {
+        // Factors of sizes are positive, and bounds may be negative.
+        let one = |random: &mut Random| match n {
+            1 => (random.below(100) as f64 - 40.0) / 10.0,
+            _ => (random.below(30) as f64 + 1.0) / 10.0,
+        };
+        let numbers: Vec<f64> = (0..n).map(|_| one(random)).collect();
+        return Tensor::from_f64s(dtype, shape, &numbers);
+    }
+    let (least, most) = dtype.int_range()?;
+    let mut one = || {
+        let beside = random.below(4) as i128;
+        match far && most > i128::from(i32::MAX) {
+            true if random.chance(1, 8) => least + beside,
+            true => most - beside,
+            false => (random.below(10) as i128 - 3).clamp(least, most),
+        }
+    };
+    let numbers: Vec<i128> = (0..n).map(|_| one()).collect();
+    Tensor::from_ints(dtype, shape, &numbers)
+}
+
 /// Limit on the numbers of a graph that data is drawn close to.
 const ANCHORS: usize = 24;
 
@@ -217,7 +246,10 @@ pub(super) fn anchors(graph: &Graph) -> Vec<f64> {
                 Some(list) => list.first().copied(),
                 None => t.to_ints()?.first().map(|&n| n as f64),
             })),
-            Node::Call { attrs, .. } => out.extend(attrs.iter().filter_map(AttrValue::as_float)),
+            Node::Call { attrs, .. } => {
+                out.extend(attrs.iter().filter_map(AttrValue::as_float));
+                out.extend(limits_of_conversion(graph, v).into_iter().flatten());
+            }
             _ => {}
         }
     }
@@ -226,6 +258,15 @@ pub(super) fn anchors(graph: &Graph) -> Vec<f64> {
     out.dedup();
     out.truncate(ANCHORS);
     out
+}
+
+/// The ends of an integer type that a call computes from real numbers.
+fn limits_of_conversion(graph: &Graph, v: VertexId) -> Option<[f64; 2]> {
+    let is_real = |u: &VertexId| graph.ty(*u).as_tensor().is_some_and(|ty| ty.dtype.is_float());
+    let dtype = graph.ty(v).as_tensor()?.dtype;
+    let (least, most) = dtype.int_range().filter(|_| dtype != DType::Bool)?;
+    let from_real = graph.pred(v).iter().any(is_real);
+    from_real.then_some([least as f64, most as f64])
 }
 
 /// True if the number does not become infinite in that type.
@@ -245,7 +286,9 @@ pub(super) fn close_to(near: &[f64], dtype: DType, shape: &[usize], random: &mut
         let number = match random.below(8) {
             0 => {
                 let next = near.get(at + 1).copied().unwrap_or(0.0);
-                anchor + (next - anchor) * (random.below(7) as f64 + 1.0) / 8.0
+                let between = anchor + (next - anchor) * (random.below(7) as f64 + 1.0) / 8.0;
+                // An absolute value, or a square, has the same threshold on both sides of zero.
+                between * random.clone().pick(&[1.0, -1.0]).unwrap_or(1.0)
             }
             1 => {
                 let other = random.pick(&near).unwrap_or(1.0);
@@ -329,6 +372,28 @@ pub(crate) fn corners(dtype: DType) -> Vec<f64> {
         power(digits) + 1.0,
         power(most / 2),
         power(most) * (2.0 - unit),
+        f64::INFINITY,
+    ];
+    let mut out: Vec<f64> = positive.into_iter().flat_map(|x| [x, -x]).collect();
+    out.push(f64::NAN);
+    out
+}
+
+/// The ends of an element type, of either sign: its least numbers, NaN, an infinity, and numbers of which a small
+/// multiple is one.
+pub(crate) fn ends(dtype: DType) -> Vec<f64> {
+    let (least, most, digits) = range(dtype);
+    let power = |e: i32| 2f64.powi(e);
+    let unit = power(-digits);
+    let least = power(least) * unit;
+    let positive = [
+        3.0 * least,
+        power(most) * (2.0 - unit),
+        least,
+        power(most) * 1.75,
+        power(most) * 0.75,
+        power(most) * 0.375,
+        5.0 * least,
         f64::INFINITY,
     ];
     let mut out: Vec<f64> = positive.into_iter().flat_map(|x| [x, -x]).collect();

@@ -12,6 +12,7 @@ pub(crate) mod finding;
 pub(crate) mod machine;
 mod rounding;
 pub(crate) mod sides;
+mod steps;
 pub(crate) mod sweep;
 pub(crate) mod tolerance;
 pub(crate) mod uninterpreted;

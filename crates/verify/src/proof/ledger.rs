@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// The line for forms that were left out.
+pub(super) const FORMS: &str = "forms";
+
 /// How a proof treats something that may vary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Covers {
@@ -64,6 +67,11 @@ impl fmt::Display for Ledger {
                 write!(f, "{between}{} {values}", line.what)?;
                 between = "; ";
             }
+        }
+        // The product of the lines would say more than was looked at.
+        let counted = |line: &&Line| matches!(line.covers, Covers::Sampled(_)) && line.what != FORMS;
+        if self.lines.iter().filter(counted).count() > 1 {
+            f.write_str("; each beside some of the others")?;
         }
         Ok(())
     }

@@ -492,6 +492,11 @@ impl Search<'_> {
             .flat_map(|r| probe::with_boundaries(r, tells))
             .collect();
         let elements = conditional.map(|r| probe::with_elements(r, tells)).collect();
+        let exact = usize::from(self.rule.class == Class::Bitwise);
+        let ends = few()
+            .take(exact * PLAIN)
+            .flat_map(probe::with_extreme_numbers)
+            .collect();
         let everything = few().map(|r| probe::with_everything(r, tells, all_at_once)).collect();
         vec![
             kind(1, converted.collect()),
@@ -504,6 +509,7 @@ impl Search<'_> {
             kind(2, each(&mut probe::with_moved_axes)),
             kind(2, axes(all_at_once)),
             kind(2, single),
+            kind(1, ends),
             kind(1, each(&mut |r| probe::with_all_numbers(r, numbers, own))),
             kind(4, each(&mut |r| probe::with_close_numbers(r, numbers, close))),
             kind(4, tied),

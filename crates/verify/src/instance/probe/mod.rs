@@ -36,7 +36,9 @@ pub(crate) use self::integers::{with_integers, with_small_integers};
 pub(crate) use self::lists::with_lists;
 pub(crate) use self::merged::{with_merged_extents, with_split_extents};
 pub(crate) use self::nearby::nearby;
-pub(crate) use self::numbers::{with_all_numbers, with_close_numbers, with_indices, with_numbers};
+pub(crate) use self::numbers::{
+    with_all_numbers, with_close_numbers, with_extreme_numbers, with_indices, with_numbers,
+};
 pub(crate) use self::pairs::with_pairs;
 pub(crate) use self::parts::with_parts;
 pub(crate) use self::reshapes::with_reshapes;

@@ -1,5 +1,6 @@
 //! Constants and float attributes at the numbers where a rule may change its behaviour.
 
+use crate::compare::data::ends;
 use crate::instance::mutate::RuleNumbers;
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
@@ -91,6 +92,23 @@ pub(crate) fn with_numbers(recipe: &Recipe, numbers: &RuleNumbers, random: &mut 
         out
     };
     places.iter().map(&mut list).collect()
+}
+
+/// The recipe with each constant and each float attribute at the ends of its type: the least numbers, halves of which are
+/// rounded, and the largest ones, multiples of which are infinite. One list for each place.
+pub(crate) fn with_extreme_numbers(recipe: &Recipe) -> Vec<Vec<Recipe>> {
+    let list = |place: &Numbered| {
+        let dtype = match place {
+            Numbered::Constant(i) => match &recipe.steps[*i] {
+                Step::Fill { dtype, .. } if dtype.is_float() => *dtype,
+                _ => return Vec::new(),
+            },
+            Numbered::Attribute(..) => DType::F32,
+        };
+        let numbers = ends(dtype).into_iter();
+        numbers.map(|n| with_number(recipe.clone(), place, n)).collect()
+    };
+    places(recipe).iter().map(list).collect()
 }
 
 /// The recipe with all constants and float attributes replaced at once, some by a number near one in the rule, some by
