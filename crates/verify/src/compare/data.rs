@@ -7,7 +7,7 @@ use crate::instance::random::Random;
 use tautomer_graph::{Graph, Node, VertexId, interpret_vertices, interpret_vertices_over};
 use tautomer_op::{AttrValue, Bounded, Choosable, Chosen, Field, Number, Op, System, Value, choosing};
 
-pub(crate) use super::draw::{corners, ends, tensor};
+pub(crate) use super::draw::{corners, tensor};
 use tautomer_tensor::{DType, Shape, Tensor};
 
 /// Kinds of data, by distribution.

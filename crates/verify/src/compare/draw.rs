@@ -1,6 +1,7 @@
 //! Random elements for each kind of data.
 
 use super::data::Data;
+use crate::instance::ends::range;
 use crate::instance::random::Random;
 use tautomer_graph::{Graph, Node, VertexId};
 use tautomer_op::AttrValue;
@@ -36,16 +37,6 @@ pub(super) fn tensor_with(
     }
     let numbers: Vec<i128> = (0..n).map(|_| whole(dtype, data, random)).collect();
     Tensor::from_ints(dtype, shape, &numbers)
-}
-
-/// The exponents of the least normal and of the largest number of an element type, and the digits of its mantissa.
-const fn range(dtype: DType) -> (i32, i32, i32) {
-    match dtype {
-        DType::F16 => (-14, 15, 10),
-        DType::BF16 => (-126, 127, 7),
-        DType::F64 => (-1022, 1023, 52),
-        _ => (-126, 127, 23),
-    }
 }
 
 /// The largest exponent of extreme data, so that products of several numbers stay within double precision.
@@ -372,28 +363,6 @@ pub(crate) fn corners(dtype: DType) -> Vec<f64> {
         power(digits) + 1.0,
         power(most / 2),
         power(most) * (2.0 - unit),
-        f64::INFINITY,
-    ];
-    let mut out: Vec<f64> = positive.into_iter().flat_map(|x| [x, -x]).collect();
-    out.push(f64::NAN);
-    out
-}
-
-/// The ends of an element type, of either sign: its least numbers, NaN, an infinity, and numbers of which a small
-/// multiple is one.
-pub(crate) fn ends(dtype: DType) -> Vec<f64> {
-    let (least, most, digits) = range(dtype);
-    let power = |e: i32| 2f64.powi(e);
-    let unit = power(-digits);
-    let least = power(least) * unit;
-    let positive = [
-        3.0 * least,
-        power(most) * (2.0 - unit),
-        least,
-        power(most) * 1.75,
-        power(most) * 0.75,
-        power(most) * 0.375,
-        5.0 * least,
         f64::INFINITY,
     ];
     let mut out: Vec<f64> = positive.into_iter().flat_map(|x| [x, -x]).collect();

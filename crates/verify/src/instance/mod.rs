@@ -2,6 +2,7 @@
 
 pub(crate) mod coincide;
 pub(crate) mod combine;
+pub(crate) mod ends;
 pub(crate) mod extents;
 pub(crate) mod grow;
 mod legalize;

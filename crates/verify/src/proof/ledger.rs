@@ -34,6 +34,8 @@ pub struct Line {
 /// assert!(ledger.is_complete());
 /// ledger.add("ranks", Covers::Sampled("0 to 3".to_owned()));
 /// assert_eq!(ledger.to_string(), "ranks 0 to 3");
+/// ledger.add("element types", Covers::Sampled("f32".to_owned()));
+/// assert_eq!(ledger.to_string(), "ranks 0 to 3; element types f32; each beside some of the others");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {

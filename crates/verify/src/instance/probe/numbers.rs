@@ -1,6 +1,6 @@
 //! Constants and float attributes at the numbers where a rule may change its behaviour.
 
-use crate::compare::data::ends;
+use crate::instance::ends::ends;
 use crate::instance::mutate::RuleNumbers;
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};

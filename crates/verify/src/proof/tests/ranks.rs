@@ -50,6 +50,23 @@ fn one_element_of_any_rank_is_a_scalar() {
     ]);
 }
 
+/// A number that is written matches a constant with any number of axes, also more than the variables have.
+#[test]
+fn numbers_that_are_written_have_any_rank() {
+    are_proved(&[
+        "r(x: f32[a, b]) { transpose(x * 2) {perm = [1, 0]} => transpose(x) {perm = [1, 0]} * 2 numerics real }",
+    ]);
+    let (verdict, _) =
+        verdict_of("/// Right.\nrule r(x: f32[a, b]) { reshape(x * 2) {shape = [a, b]} => x * 2 numerics real }");
+    let Verdict::ProvedFor(coverage) = &verdict else {
+        panic!("{verdict}");
+    };
+    assert!(
+        coverage.ledger.to_string().starts_with("constants of rank 0"),
+        "{verdict}"
+    );
+}
+
 /// Operators that a variable stands for have the axes of each of them.
 #[test]
 fn operators_of_a_variable_are_read_one_by_one() {
