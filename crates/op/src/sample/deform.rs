@@ -78,6 +78,12 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
             }
         }
     }
+    if let (Some(x), Some(offset)) = (x, offset)
+        && differ(&x[0], &offset[0])
+    {
+        let message = format!("`offset` has a batch of {}, but `x` has one of {}", offset[0], x[0]);
+        return Err(OpError::new(message).at(0).and(2));
+    }
     if let Some(x) = x {
         out[0] = x[0].clone();
     }

@@ -47,6 +47,12 @@ fn types_follow_the_grid() {
                 &["f32[n, 2, 4, 4]", "f32[3, 2, 3, 3]", "f32[n, 18, 2, 2]"],
                 "`offset` has 18 channels, but 36 are needed",
             ),
+            (
+                "deform_conv",
+                "",
+                &["f32[2, 2, 4, 4]", "f32[3, 2, 3, 3]", "f32[1, 18, 2, 2]"],
+                "`offset` has a batch of 1, but `x` has one of 2",
+            ),
         ],
     );
 }

@@ -75,22 +75,16 @@ pub(super) fn compare_in_f64(
     if matches!(uniform, Finding::Mismatch(_)) {
         return uniform;
     }
-    let near = (0..UNIFORM).filter_map(|_| data::uniform_near(graph, &mut ahead));
-    let near = Finding::of_kinds(
-        near.map(|values| compare_in_f64_at(class, sides, target, Data::Near, values, &mut Measured::default())),
-    );
+    let mut near: Vec<Values> = (0..UNIFORM)
+        .filter_map(|_| data::uniform_near(graph, &mut ahead))
+        .collect();
+    if turn < STEPPED {
+        near.extend(steps::beside(graph, (&sides.source, target), &mut ahead));
+    }
+    let compare_near = |values| compare_in_f64_at(class, sides, target, Data::Near, values, &mut Measured::default());
+    let near = Finding::of_kinds(near.into_iter().map(compare_near));
     if matches!(near, Finding::Mismatch(_)) {
-        return near;
-    }
-    if turn >= STEPPED {
-        return found;
-    }
-    let beside = steps::beside(sides, target, &mut ahead);
-    let stepped = Finding::of_kinds(
-        beside.map(|values| compare_in_f64_at(class, sides, target, Data::Near, values, &mut Measured::default())),
-    );
-    if matches!(stepped, Finding::Mismatch(_)) {
-        stepped
+        near
     } else {
         found
     }

@@ -184,8 +184,8 @@ pub(super) fn indices(extents: &[usize], dtype: DType, shape: &[usize], random: 
     Tensor::from_ints(dtype, shape, &all)
 }
 
-/// Elements that may set the size of a result: small ones, or where they are `far` those of 64 bits near an end of their
-/// type, which leave a range between two of them as small.
+/// Elements that may set the size of a result. They are small; integers of 64 bits are near an end of their type if `far`
+/// is true, so that a range between two of them is small too.
 pub(super) fn sized(dtype: DType, shape: &[usize], far: bool, random: &mut Random) -> Option<Tensor> {
     let n: usize = shape.iter().product();
     if dtype == DType::Bool || dtype == DType::Utf8 {

@@ -9,7 +9,6 @@ use super::data::{self, Data, Values};
 use crate::instance::random::Random;
 use tautomer_graph::{Graph, VertexId};
 use tautomer_op::{Bounded, Value};
-use tautomer_rewrite::Sides;
 use tautomer_tensor::Tensor;
 
 /// How many numbers are tried for changes between neighbours.
@@ -24,27 +23,26 @@ const ASIDE: [i32; 5] = [-7, -11, -14, -17, -20];
 /// Limit on the changes that are followed.
 const CHANGES: usize = 2;
 
-/// Values of the leaves beside the numbers at which a result changes.
-pub(super) fn beside<'a>(
-    sides: &'a Sides,
-    target: &'a [VertexId],
-    random: &mut Random,
-) -> impl Iterator<Item = Values> + 'a {
-    let graph = &sides.graph;
-    let mut out = Vec::new();
-    for _ in 0..2 {
-        out.extend(moved(graph, (&sides.source, target), random).unwrap_or_default());
+/// How often a leaf is chosen and moved.
+const LEAVES: usize = 2;
+
+/// Values of the leaves beside the numbers at which a result of either side changes.
+pub(super) fn beside(graph: &Graph, sides: (&[VertexId], &[VertexId]), random: &mut Random) -> Vec<Values> {
+    let moved = |_| moved(graph, sides, random).unwrap_or_default();
+    (0..LEAVES).flat_map(moved).collect()
+}
+
+/// One number for all elements of each real leaf: near those in the graph, or any.
+fn uniform(graph: &Graph, random: &mut Random) -> Option<Values> {
+    match random.chance(1, 2) {
+        true => data::uniform_near(graph, random),
+        false => data::values(graph, Data::Uniform, random),
     }
-    out.into_iter()
 }
 
 /// One real leaf beside the places where a result changes while all others stay.
 fn moved(graph: &Graph, sides: (&[VertexId], &[VertexId]), random: &mut Random) -> Option<Vec<Values>> {
-    let base = match random.chance(1, 2) {
-        true => data::uniform_near(graph, random),
-        false => data::values(graph, Data::Uniform, random),
-    };
-    let base = base.or_else(|| data::values(graph, Data::Uniform, random))?;
+    let base = uniform(graph, random).or_else(|| data::values(graph, Data::Uniform, random))?;
     let real: Vec<VertexId> = data::leaves(graph)
         .filter(|v| base.get(v).is_some_and(|t| t.dtype().is_float() && !t.is_empty()))
         .collect();
@@ -64,10 +62,7 @@ fn moved(graph: &Graph, sides: (&[VertexId], &[VertexId]), random: &mut Random) 
     };
     let mut numbers: Vec<f64> = Vec::new();
     for _ in 0..NUMBERS {
-        let drawn = match random.chance(1, 2) {
-            true => data::uniform_near(graph, random),
-            false => data::values(graph, Data::Uniform, random),
-        };
+        let drawn = uniform(graph, random);
         numbers.extend(drawn.and_then(|v| v.get(&leaf)?.to_f64s()?.first().copied()));
     }
     numbers.retain(|x| x.is_finite());

@@ -2,9 +2,6 @@
 
 use std::fmt;
 
-/// The line for forms that were left out.
-pub(super) const FORMS: &str = "forms";
-
 /// How a proof treats something that may vary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Covers {
@@ -14,6 +11,8 @@ pub enum Covers {
     Exhausted,
     /// At some values only, which the line names.
     Sampled(String),
+    /// Except for some, which the line counts.
+    LeftOut(String),
 }
 
 /// Something about a rule that may vary.
@@ -56,7 +55,8 @@ impl Ledger {
 
     /// True if everything that may vary is covered in full.
     pub fn is_complete(&self) -> bool {
-        !self.lines.iter().any(|line| matches!(line.covers, Covers::Sampled(_)))
+        let in_full = |line: &Line| matches!(line.covers, Covers::Symbolic | Covers::Exhausted);
+        self.lines.iter().all(in_full)
     }
 }
 
@@ -65,14 +65,14 @@ impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut between = "";
         for line in &self.lines {
-            if let Covers::Sampled(values) = &line.covers {
+            if let Covers::Sampled(values) | Covers::LeftOut(values) = &line.covers {
                 write!(f, "{between}{} {values}", line.what)?;
                 between = "; ";
             }
         }
         // The product of the lines would say more than was looked at.
-        let counted = |line: &&Line| matches!(line.covers, Covers::Sampled(_)) && line.what != FORMS;
-        if self.lines.iter().filter(counted).count() > 1 {
+        let is_sampled = |line: &&Line| matches!(line.covers, Covers::Sampled(_));
+        if self.lines.iter().filter(is_sampled).count() > 1 {
             f.write_str("; each beside some of the others")?;
         }
         Ok(())

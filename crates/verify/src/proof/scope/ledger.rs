@@ -11,7 +11,7 @@ use super::{
 };
 use crate::instance::combine::{combinations, reached};
 use crate::instance::recipe::Step;
-use crate::proof::ledger::{Covers, FORMS, Ledger};
+use crate::proof::ledger::{Covers, Ledger};
 use crate::proof::ranks::Ranks;
 use tautomer_graph::term::Reads;
 use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind, RuleClass};
@@ -61,7 +61,7 @@ impl Scope<'_> {
         );
         if found.limited > 0 {
             let n = found.limited;
-            out.add(FORMS, Covers::Sampled(format!("without {n} that were only tested")));
+            out.add("forms", Covers::LeftOut(format!("without {n} that were only tested")));
         }
         self.ranks(forms, found, &mut out);
         let types: BTreeSet<DType> = forms.iter().flat_map(|f| dtypes(&f.recipe)).collect();
