@@ -8,7 +8,7 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use super::gcd::{gcd, gcd_of_large_integers, is_unit};
 use super::lawful::is_odd;
-use super::laws::{assume, hash, may_be_narrowed, may_be_rounded, note, parts};
+use super::laws::{assume, hash, may_be_narrowed, may_be_rounded, note, note_rounded, parts};
 use super::number::apply_f64;
 use super::{Func, Law, Number, Refused};
 use tautomer_tensor::DType;
@@ -107,6 +107,30 @@ impl Exact {
         }
     }
 
+    /// The number that these bits stand for.
+    fn binary(value: f64) -> Exact {
+        let Some((mantissa, exponent)) = parts(value) else {
+            return Exact(if value.is_nan() {
+                Undefined
+            } else {
+                Infinite(value < 0.0)
+            });
+        };
+        // The mantissa is odd, or zero with an exponent of zero, and has at most 53 digits.
+        match exponent {
+            0..=70 => return in_lowest_terms(i128::from(mantissa) << exponent, 1),
+            -120..0 => return in_lowest_terms(mantissa.into(), 1 << -exponent),
+            _ => {}
+        }
+        let power = BigInt::one() << exponent.unsigned_abs();
+        let mantissa = BigInt::from(mantissa);
+        Exact::from_big(if exponent < 0 {
+            BigRational::new_raw(mantissa, power)
+        } else {
+            BigRational::from_integer(mantissa * power)
+        })
+    }
+
     /// This number to an integer power.
     fn power(&self, n: i64) -> Exact {
         let Ok(exponent) = i32::try_from(n) else {
@@ -146,6 +170,14 @@ impl Exact {
             }
             _ => return None,
         }))
+    }
+
+    /// True for a power of two, positive or negative, by which a stored number is multiplied without rounding.
+    fn is_power_of_two(&self) -> bool {
+        match &self.0 {
+            Small(r) => r.numer().unsigned_abs().is_power_of_two() && r.denom().unsigned_abs().is_power_of_two(),
+            _ => false,
+        }
     }
 
     /// The square root, if numerator and denominator are squares.
@@ -373,36 +405,19 @@ impl Number for Exact {
     }
 
     fn from_f64(value: f64) -> Result<Self, Refused> {
-        let Some((mantissa, exponent)) = parts(value) else {
-            return Ok(Exact(if value.is_nan() {
-                Undefined
-            } else {
-                Infinite(value < 0.0)
-            }));
-        };
+        // Attributes and constants of operators are not rounded to the element types of tensors.
         if may_be_rounded(value) {
-            note(|trace| trace.rounded = true);
+            note_rounded(DType::F64);
+            note(|trace| trace.combined = true);
         }
-        // The mantissa is odd, or zero with an exponent of zero, and has at most 53 digits.
-        match exponent {
-            0..=70 => return Ok(in_lowest_terms(i128::from(mantissa) << exponent, 1)),
-            -120..0 => return Ok(in_lowest_terms(mantissa.into(), 1 << -exponent)),
-            _ => {}
-        }
-        let power = BigInt::one() << exponent.unsigned_abs();
-        let mantissa = BigInt::from(mantissa);
-        Ok(Exact::from_big(if exponent < 0 {
-            BigRational::new_raw(mantissa, power)
-        } else {
-            BigRational::from_integer(mantissa * power)
-        }))
+        Ok(Exact::binary(value))
     }
 
     fn from_stored(value: f64, dtype: DType) -> Result<Self, Refused> {
-        if may_be_narrowed(value, dtype).is_some() {
-            note(|trace| trace.rounded = true);
+        if may_be_rounded(value) || may_be_narrowed(value, dtype).is_some() {
+            note_rounded(dtype);
         }
-        Self::from_f64(value)
+        Ok(Exact::binary(value))
     }
 
     fn from_int(value: i128) -> Self {
@@ -414,6 +429,7 @@ impl Number for Exact {
     }
 
     fn add(&self, other: &Self) -> Self {
+        note(|trace| trace.combined = true);
         match (&self.0, &other.0) {
             (Small(a), Small(b)) => sum_of_small(a, b),
             (Undefined, _) | (_, Undefined) => Exact(Undefined),
@@ -431,6 +447,9 @@ impl Number for Exact {
     }
 
     fn mul(&self, other: &Self) -> Self {
+        if !self.is_power_of_two() && !other.is_power_of_two() {
+            note(|trace| trace.combined = true);
+        }
         match (&self.0, &other.0) {
             (Small(a), Small(b)) => product_of_small(a, b),
             (Undefined, _) | (_, Undefined) => Exact(Undefined),
@@ -446,6 +465,9 @@ impl Number for Exact {
     }
 
     fn div(&self, other: &Self) -> Result<Self, Refused> {
+        if !other.is_power_of_two() {
+            note(|trace| trace.combined = true);
+        }
         Ok(match &other.0 {
             Infinite(_) if self.is_finite() => Exact::zero(),
             Infinite(_) | Undefined => Exact(Undefined),
@@ -473,6 +495,7 @@ impl Number for Exact {
         if x.is_undefined() {
             return Ok(Exact(Undefined));
         }
+        note(|trace| trace.combined = true);
         Ok(match (func, y) {
             (Func::Exp, _) => Exact::exp(x),
             (Func::Log, _) => Exact::log(x),

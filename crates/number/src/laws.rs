@@ -189,13 +189,23 @@ pub struct Trace {
     pub unknown: u32,
     /// True if numbers were compared.
     pub ordered: bool,
-    /// True if a constant has so many digits that it may be a rounded number.
-    pub rounded: bool,
+    /// The element type to which a constant was rounded, if one has so many digits that it may have been.
+    pub rounded: Option<DType>,
+    /// True if exact numbers were combined in ways that do not commute with rounding to one element type: not if they
+    /// were only compared, selected, negated or scaled by powers of two.
+    pub combined: bool,
     /// True if a decision depended on numbers that differ by no more than rounding.
     pub unsure: bool,
 }
 
 impl Trace {
+    /// True if a difference may come from constants that were rounded: numbers that are only compared and selected are
+    /// the stored ones on both sides.
+    #[must_use]
+    pub fn depends_on_rounding(self) -> bool {
+        self.rounded.is_some() && self.combined
+    }
+
     /// What either of two evaluations relied on.
     #[must_use]
     pub fn and(self, other: Trace) -> Trace {
@@ -203,7 +213,8 @@ impl Trace {
             laws: self.laws.or(other.laws),
             unknown: self.unknown.saturating_add(other.unknown),
             ordered: self.ordered || other.ordered,
-            rounded: self.rounded || other.rounded,
+            rounded: self.rounded.or(other.rounded),
+            combined: self.combined || other.combined || self.rounded.zip(other.rounded).is_some_and(|(a, b)| a != b),
             unsure: self.unsure || other.unsure,
         }
     }
@@ -214,7 +225,14 @@ thread_local! {
     // whole evaluation has to be kept here.
     static LAWS: Cell<Laws> = const { Cell::new(Laws::NONE) };
     static TRACE: Cell<Trace> = const {
-        Cell::new(Trace { laws: Laws::NONE, unknown: 0, ordered: false, rounded: false, unsure: false })
+        Cell::new(Trace {
+            laws: Laws::NONE,
+            unknown: 0,
+            ordered: false,
+            rounded: None,
+            combined: false,
+            unsure: false,
+        })
     };
 }
 
@@ -259,6 +277,14 @@ pub(crate) fn note(change: impl FnOnce(&mut Trace)) {
     let mut trace = TRACE.get();
     change(&mut trace);
     TRACE.set(trace);
+}
+
+/// Records that a constant may have been rounded to that element type.
+pub(crate) fn note_rounded(dtype: DType) {
+    note(|trace| {
+        trace.combined |= trace.rounded.is_some_and(|other| other != dtype);
+        trace.rounded = Some(dtype);
+    });
 }
 
 /// A hash of a list; different lists have different hashes, except for collisions.

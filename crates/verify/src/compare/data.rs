@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::draw::{anchors, close_to, indices, infinite, is_finite_in, sized, tensor_with, ties};
+use super::draw::{Around, anchors, close_to, indices, infinite, is_finite_in, sized, tensor_with, ties};
 use crate::instance::random::Random;
 use tautomer_graph::{Graph, Node, VertexId, interpret_vertices, interpret_vertices_over};
 use tautomer_op::{AttrValue, Bounded, Choosable, Chosen, Field, Number, Op, System, Value, choosing};
@@ -155,6 +155,11 @@ fn extents_are_bounded(graph: &Graph) -> bool {
     })
 }
 
+/// True if the sizes of results depend on the numbers in leaves.
+pub(super) fn sets_sizes(graph: &Graph) -> bool {
+    !extents_are_known(graph) && !extents_are_bounded(graph)
+}
+
 fn is_known(graph: &Graph, v: VertexId) -> bool {
     let mut known = true;
     graph.ty(v).visit_dims(&mut |d| known &= d.as_const().is_some());
@@ -164,7 +169,7 @@ fn is_known(graph: &Graph, v: VertexId) -> bool {
 /// Values for all leaves.
 pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<Values> {
     // Where dimensions depend on data, integers stay small.
-    let extents_are_known = extents_are_known(graph) || extents_are_bounded(graph);
+    let extents_are_known = !sets_sizes(graph);
     let near = if data == Data::Near { anchors(graph) } else { Vec::new() };
     if data == Data::Near && near.is_empty() {
         return None;
@@ -174,7 +179,12 @@ pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
         .flat_map(|(_, shape)| shape)
         .filter(|n| *n > 0)
         .collect();
-    let far = !extents_are_known && random.clone().chance(1, 6);
+    let around = match random.clone().below(12) {
+        0 if !extents_are_known => Around::Least,
+        1 if !extents_are_known => Around::Most,
+        2 if !extents_are_known => Around::Ends,
+        _ => Around::Zero,
+    };
     leaves(graph)
         .map(|v| {
             let (dtype, shape) = shape_of(graph, v)?;
@@ -184,7 +194,7 @@ pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
             }
             // A few numbers may be bounds of a range or factors of sizes, and large ones make results of many elements.
             if !extents_are_known && (!dtype.is_float() || shape.len() < 2 && shape.iter().product::<usize>() <= FEW) {
-                return Some((v, sized(dtype, &shape, far, random)?));
+                return Some((v, sized(dtype, &shape, around, random)?));
             }
             if data == Data::Near && dtype != DType::Bool && dtype != DType::Utf8 {
                 return Some((v, close_to(&near, dtype, &shape, random)?));

@@ -184,9 +184,20 @@ pub(super) fn indices(extents: &[usize], dtype: DType, shape: &[usize], random: 
     Tensor::from_ints(dtype, shape, &all)
 }
 
-/// Elements that may set the size of a result. They are small; integers of 64 bits are near an end of their type if `far`
-/// is true, so that a range between two of them is small too.
-pub(super) fn sized(dtype: DType, shape: &[usize], far: bool, random: &mut Random) -> Option<Tensor> {
+/// Where the integers lie that may set the size of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Around {
+    /// Near zero.
+    Zero,
+    /// Near the least or the greatest of their type, so that a range between two of them is small too.
+    Least,
+    Most,
+    /// Near either end.
+    Ends,
+}
+
+/// Elements that may set the size of a result: small real numbers, and integers that lie there.
+pub(super) fn sized(dtype: DType, shape: &[usize], around: Around, random: &mut Random) -> Option<Tensor> {
     let n: usize = shape.iter().product();
     if dtype == DType::Bool || dtype == DType::Utf8 {
         return tensor(dtype, shape, Data::Balanced, random);
@@ -203,10 +214,11 @@ pub(super) fn sized(dtype: DType, shape: &[usize], far: bool, random: &mut Rando
     let (least, most) = dtype.int_range()?;
     let mut one = || {
         let beside = random.below(4) as i128;
-        match far && most > i128::from(i32::MAX) {
-            true if random.chance(1, 8) => least + beside,
-            true => most - beside,
-            false => (random.below(10) as i128 - 3).clamp(least, most),
+        match around {
+            Around::Zero => (random.below(10) as i128 - 3).clamp(least, most),
+            Around::Least => least + beside,
+            Around::Ends if random.chance(1, 2) => least + beside,
+            Around::Ends | Around::Most => most - beside,
         }
     };
     let numbers: Vec<i128> = (0..n).map(|_| one()).collect();

@@ -168,7 +168,8 @@ fn in_rationals(
             match in_rationals_at(sides, target, laws, values) {
                 RationalResult::Same(found) => (trace, computed) = (trace.and(found), true),
                 RationalResult::Mismatch { trace, output, at } => {
-                    let certain = trace.unknown == 0 && !trace.rounded && !matches!(class, Class::Approx(_));
+                    let certain =
+                        trace.unknown == 0 && !trace.depends_on_rounding() && !matches!(class, Class::Approx(_));
                     if certain && mismatch.is_none() {
                         mismatch = Some(Box::new(Mismatch {
                             fault: Fault::Values,
