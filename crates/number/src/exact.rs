@@ -652,4 +652,23 @@ mod tests {
         }
         assert!(x.is_undefined());
     }
+
+    #[test]
+    fn stored_numbers_are_certain_until_they_are_combined() {
+        let stored = |dtype| Exact::from_stored(0.1, dtype).unwrap();
+        let depends = |evaluation: &dyn Fn()| under(Laws::NONE, evaluation).1.depends_on_rounding();
+        let tenth = || stored(DType::F32);
+        assert!(!depends(&|| assert_eq!(
+            tenth().order(&tenth()),
+            Ok(Some(Ordering::Equal))
+        )));
+        assert!(!depends(&|| drop(tenth().neg().mul(&Exact::from_int(2)))));
+        assert!(depends(&|| drop(tenth().add(&tenth()))));
+        assert!(depends(&|| drop(tenth().mul(&Exact::from_int(3)))));
+        assert!(depends(&|| drop(Exact::one().div(&tenth()))));
+        // The same number has other digits in another type, and attributes are not stored in one.
+        assert!(depends(&|| drop((tenth(), stored(DType::F64)))));
+        assert!(depends(&|| drop(Exact::from_f64(0.1))));
+        assert!(!depends(&|| drop(Exact::from_f64(0.5).unwrap().add(&Exact::one()))));
+    }
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::draw::{Around, anchors, close_to, indices, infinite, is_finite_in, sized, tensor_with, ties};
+use super::draw::{Around, anchors, close_to, indices, infinite, is_finite_in, sized, tensor_with, texts, ties, words};
 use crate::instance::random::Random;
 use tautomer_graph::{Graph, Node, VertexId, interpret_vertices, interpret_vertices_over};
 use tautomer_op::{AttrValue, Bounded, Choosable, Chosen, Field, Number, Op, System, Value, choosing};
@@ -188,6 +188,9 @@ pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
     leaves(graph)
         .map(|v| {
             let (dtype, shape) = shape_of(graph, v)?;
+            if dtype == DType::Utf8 {
+                return Some((v, texts(&words(graph), &shape, random)?));
+            }
             let may_be_indices = data == Data::Small || data == Data::Positive && random.chance(1, 2);
             if may_be_indices && extents_are_known && dtype.int_range().is_some() && dtype != DType::Bool {
                 return Some((v, indices(&extents, dtype, &shape, random)?));
@@ -196,7 +199,7 @@ pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
             if !extents_are_known && (!dtype.is_float() || shape.len() < 2 && shape.iter().product::<usize>() <= FEW) {
                 return Some((v, sized(dtype, &shape, around, random)?));
             }
-            if data == Data::Near && dtype != DType::Bool && dtype != DType::Utf8 {
+            if data == Data::Near && dtype != DType::Bool {
                 return Some((v, close_to(&near, dtype, &shape, random)?));
             }
             let special = match data {

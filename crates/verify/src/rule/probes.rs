@@ -281,7 +281,13 @@ impl Search<'_> {
     fn all_attributes(&self, bases: &[Recipe]) -> Kind {
         let tells = &|recipe: &Recipe| self.tells(recipe);
         let own = &mut Random::part(0, "all attributes");
-        let all = bases.iter().take(CHOSEN).chain(self.with_large_constants());
+        // The last ones have the fewest dimensions of 1, along which nothing can be mistaken.
+        let roomy = bases.iter().skip(CHOSEN).rev().take(PLAIN);
+        let all = bases
+            .iter()
+            .take(CHOSEN)
+            .chain(roomy)
+            .chain(self.with_large_constants());
         Kind {
             lists: all
                 .map(|r| probe::with_all_attributes(r, &self.numbers, tells, own))
@@ -527,7 +533,7 @@ impl Search<'_> {
             kind(8, each(&mut probe::with_blocks)),
             kind(8, each(&mut probe::with_empty_lists)),
             kind(2, each(&mut |r| probe::with_sizes(r, numbers))),
-            kind(2, each(&mut |r| probe::with_windows(r, own))),
+            kind(2, each(&mut |r| probe::with_windows(r, tells, own))),
             kind(4, padding),
             kind(2, each(&mut |r| probe::with_integers(r, fits, agrees, own))),
             kind(3, each(&mut |r| probe::with_small_extents(r, own))),
@@ -577,7 +583,12 @@ impl Search<'_> {
         coincide::worded(base)
             .iter()
             .take(WORDED)
-            .map(|next| probe::with_windows(next, random).into_iter().take(WINDOWS).collect())
+            .map(|next| {
+                probe::with_windows(next, &|recipe| self.tells(recipe), random)
+                    .into_iter()
+                    .take(WINDOWS)
+                    .collect()
+            })
             .collect()
     }
 

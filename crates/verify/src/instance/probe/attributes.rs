@@ -1,5 +1,7 @@
 //! Words, flags and numbers of all calls at once.
 
+use std::sync::Arc;
+
 use super::numbers::ORDINARY;
 use crate::instance::mutate::{Place, RuleNumbers};
 use crate::instance::random::Random;
@@ -29,7 +31,12 @@ pub(crate) fn with_all_attributes(
     random: &mut Random,
 ) -> Vec<Recipe> {
     let near = numbers.thresholds();
-    let is_chosen = |attr: &AttrDef| matches!(attr.kind, AttrKind::Bool | AttrKind::OneOf(_) | AttrKind::Float);
+    let is_chosen = |attr: &AttrDef| {
+        matches!(
+            attr.kind,
+            AttrKind::Bool | AttrKind::OneOf(_) | AttrKind::Float | AttrKind::Strs
+        )
+    };
     let (mut several, mut factors) = (0, false);
     for step in &recipe.steps {
         let Step::Call { def, .. } = step else { continue };
@@ -87,6 +94,11 @@ fn other(
                 _ => random.pick(&ORDINARY).map(|n| sign * n),
             };
             number.map(AttrValue::float)
+        }
+        (AttrKind::Strs, _) if random.chance(1, 2) => {
+            let words = [&["a"][..], &["A"], &["b"], &["a", "b"], &["text 1", "a"]];
+            let list = random.pick(&words)?;
+            Some(AttrValue::Strs(list.iter().map(|word| Arc::from(*word)).collect()))
         }
         (AttrKind::Floats, Some(AttrValue::Floats(list))) => {
             let stays = random.below(3);

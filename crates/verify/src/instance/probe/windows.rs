@@ -1,5 +1,6 @@
 //! Windows of convolutions and pools.
 
+use crate::instance::interleaved;
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
 use tautomer_op::{AttrValue, ShapeRule};
@@ -7,31 +8,80 @@ use tautomer_op::{AttrValue, ShapeRule};
 /// The number of windows tried.
 const WINDOWS: usize = 600;
 
-/// Random windows, the same along every spatial axis: kernels, strides, dilations, pads on either side, `ceil_mode`.
-pub(crate) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
+/// Windows that differ from axis to axis, of which that many that can show a difference are kept.
+const VARIED: usize = 40;
+
+/// Random windows: kernels, strides, dilations, pads on either side, `ceil_mode`. They are the same along every spatial
+/// axis, or differ where the calls have lists; of the latter, `tells` says whether an instance can show a difference.
+pub(crate) fn with_windows(recipe: &Recipe, tells: &dyn Fn(&Recipe) -> bool, random: &mut Random) -> Vec<Recipe> {
     if !has_windows(recipe) {
         return Vec::new();
     }
+    let same: Vec<Recipe> = (0..WINDOWS).map(|_| one(recipe, random)).collect();
+    let mut varied: Vec<Recipe> = Vec::new();
+    if has_lists(recipe) {
+        for _ in 0..WINDOWS {
+            let mut next = one(recipe, random);
+            vary_lists(&mut next, random);
+            if tells(&next) {
+                varied.push(next);
+            }
+            if varied.len() >= VARIED {
+                break;
+            }
+        }
+    }
+    interleaved(vec![same, varied])
+}
+
+/// One random window along every spatial axis.
+fn one(recipe: &Recipe, random: &mut Random) -> Recipe {
     let small = |random: &mut Random| 1 + random.below(3) as i64;
-    let one = |random: &mut Random| {
-        let (kernel, stride, dilation) = (small(random), small(random), small(random));
-        let pads = [0; 2].map(|_| random.pick(&[0, 0, 1, 2, -1]).unwrap_or(0));
-        let window = Window {
-            kernel,
-            stride,
-            dilation,
-            pads,
-            ceil: random.chance(1, 2),
-            extent: 1 + random.below(7) as i64,
-        };
-        let choices = Choices {
-            counted: random.chance(1, 2).then(|| random.chance(1, 2)),
-            padded: random.chance(2, 3),
-            resized: random.chance(2, 3),
-        };
-        window.of_recipe(recipe, choices)
+    let (kernel, stride, dilation) = (small(random), small(random), small(random));
+    let pads = [0; 2].map(|_| random.pick(&[0, 0, 1, 2, -1]).unwrap_or(0));
+    let window = Window {
+        kernel,
+        stride,
+        dilation,
+        pads,
+        ceil: random.chance(1, 2),
+        extent: 1 + random.below(7) as i64,
     };
-    (0..WINDOWS).map(|_| one(random)).collect()
+    let choices = Choices {
+        counted: random.chance(1, 2).then(|| random.chance(1, 2)),
+        padded: random.chance(2, 3),
+        resized: random.chance(2, 3),
+    };
+    window.of_recipe(recipe, choices)
+}
+
+/// True if a call has windows along several axes.
+fn has_lists(recipe: &Recipe) -> bool {
+    recipe.ranks().into_iter().any(|rank| rank > 3)
+}
+
+/// Gives the strides, dilations and pads of windows other values, for each axis its own.
+fn vary_lists(recipe: &mut Recipe, random: &mut Random) {
+    for step in &mut recipe.steps {
+        let Step::Call { def, attrs, .. } = step else { continue };
+        if def.attr_index("strides").is_none() {
+            continue;
+        }
+        for (declared, value) in def.attrs.iter().zip(attrs) {
+            let least = match declared.name {
+                "kernel_shape" | "strides" | "dilations" => 1,
+                "pads" => 0,
+                _ => continue,
+            };
+            if let Some(AttrValue::Ints(list)) = value
+                && list.len() > 1
+                && random.chance(1, 2)
+            {
+                let own: Vec<i64> = list.iter().map(|_| least + random.below(3) as i64).collect();
+                *value = Some(AttrValue::ints(&own));
+            }
+        }
+    }
 }
 
 /// Small windows of which one covers only padding, the same along every spatial axis.
