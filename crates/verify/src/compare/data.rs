@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::draw::{Around, anchors, close_to, indices, infinite, is_finite_in, sized, tensor_with, texts, ties, words};
+use super::draw::{Around, anchors, close_to, indices, infinite, is_finite_in, sized, tensor_with, ties};
+use super::texts::{texts, words};
 use crate::instance::random::Random;
 use tautomer_graph::{Graph, Node, VertexId, interpret_vertices, interpret_vertices_over};
 use tautomer_op::{AttrValue, Bounded, Choosable, Chosen, Field, Number, Op, System, Value, choosing};

@@ -1,6 +1,7 @@
 //! Random elements for each kind of data.
 
 use super::data::Data;
+use super::texts::texts;
 use crate::instance::ends::range;
 use crate::instance::random::Random;
 use tautomer_graph::{Graph, Node, VertexId};
@@ -38,69 +39,6 @@ pub(super) fn tensor_with(
     let numbers: Vec<i128> = (0..n).map(|_| whole(dtype, data, random)).collect();
     Tensor::from_ints(dtype, shape, &numbers)
 }
-
-/// Pieces of texts: letters in both cases, one whose other case has more letters, digits, spaces.
-const PIECES: [&str; 8] = ["a", "b", "A", "1", " ", " a", "ß", "text"];
-
-/// The most pieces of a text.
-const LONGEST: usize = 8;
-
-/// Short texts, many of them equal, of common pieces and of the given words, their beginnings and ends.
-pub(super) fn texts(words: &[String], shape: &[usize], random: &mut Random) -> Option<Tensor> {
-    let n = shape.iter().product();
-    let piece = |random: &mut Random| -> String {
-        let word: Vec<char> = match random.pick(&[true, false]).unwrap_or(false) && !words.is_empty() {
-            true => words[random.below(words.len())].chars().collect(),
-            false => return random.pick(&PIECES).unwrap_or("a").to_owned(),
-        };
-        let at = random.below(word.len() + 1);
-        match random.below(4) {
-            0 => word[..at].iter().collect(),
-            1 => word[at..].iter().collect(),
-            _ => word.iter().collect(),
-        }
-    };
-    let text = |random: &mut Random| match random.below(5) {
-        0 => format!("text {}", random.below(3)),
-        1 => piece(random),
-        // Parts between separators.
-        2 => {
-            let short: Vec<&String> = words.iter().filter(|word| word.chars().count() < 4).collect();
-            let between = random.pick(&short).map_or(" ", |word| word.as_str());
-            let parts: Vec<String> = (0..1 + random.below(LONGEST)).map(|_| piece(random)).collect();
-            parts.join(between)
-        }
-        _ => {
-            let count = random.below(LONGEST + 1);
-            (0..count).map(|_| piece(random)).collect()
-        }
-    };
-    Tensor::new::<String>(shape, (0..n).map(|_| text(random)).collect())
-}
-
-/// The words in the attributes and constants of a graph.
-pub(super) fn words(graph: &Graph) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    for v in graph.ids() {
-        match &graph.vertex(v).node {
-            Node::Const(Tensor::Utf8(texts)) => out.extend(texts.iter().take(WORDS).cloned()),
-            Node::Call { attrs, .. } => {
-                for attr in attrs.iter() {
-                    match attr {
-                        AttrValue::Str(word) => out.push(word.to_string()),
-                        AttrValue::Strs(list) => out.extend(list.iter().map(ToString::to_string)),
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    out
-}
-
-/// Limit on the words of one constant.
-const WORDS: usize = 8;
 
 /// The largest exponent of extreme data, so that products of several numbers stay within double precision.
 const EXTREME: i32 = 100;

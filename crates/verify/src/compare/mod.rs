@@ -14,5 +14,6 @@ mod rounding;
 pub(crate) mod sides;
 mod steps;
 pub(crate) mod sweep;
+mod texts;
 pub(crate) mod tolerance;
 pub(crate) mod uninterpreted;
