@@ -118,7 +118,7 @@ pub use region::{Item, Step as RegionStep};
 #[doc(hidden)]
 pub use sample::{GridAxis, bin_samples};
 #[doc(hidden)]
-pub use shapes::{Channel, PerAxis, ShapeRule};
+pub use shapes::{Cell, Channel, PerAxis, ShapeRule};
 #[doc(hidden)]
 pub use symbolic::known_ints;
 #[doc(hidden)]

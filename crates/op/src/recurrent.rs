@@ -75,6 +75,7 @@ pub(super) const OPS: &[OpDef] = &[
     .canonical(canonical)
     .reference(reference!(|e| cell::run(e, Kind::Rnn)))
     .formula(Formula::Whole)
+    .shapes(Kind::Rnn.shapes())
     .cost(CostRule::Flops(flops))
     .onnx("RNN", 7),
     OpDef::new(
@@ -101,6 +102,7 @@ pub(super) const OPS: &[OpDef] = &[
     .canonical(canonical)
     .reference(reference!(|e| cell::run(e, Kind::Gru)))
     .formula(Formula::Whole)
+    .shapes(Kind::Gru.shapes())
     .cost(CostRule::Flops(flops))
     .onnx("GRU", 7),
     OpDef::new(
@@ -136,6 +138,7 @@ pub(super) const OPS: &[OpDef] = &[
     .canonical(canonical)
     .reference(reference!(|e| cell::run(e, Kind::Lstm)))
     .formula(Formula::Whole)
+    .shapes(Kind::Lstm.shapes())
     .cost(CostRule::Flops(flops))
     .onnx("LSTM", 7),
 ];

@@ -1,7 +1,7 @@
 //! Sampling: interpolated values at computed positions of a tensor.
 
 use super::common::{at, build, count, flat, strides, typed};
-use super::{AttrDef, AttrKind, CostRule, Default, Formula, Number, OpDef, OpError, Operand};
+use super::{AttrDef, AttrKind, CostRule, Default, Formula, Number, OpDef, OpError, Operand, ShapeRule};
 use crate::reference;
 use tautomer_tensor::Dim;
 
@@ -125,6 +125,7 @@ pub(super) const OPS: &[OpDef] = &[
     .infer(deform::infer)
     .reference(reference!(deform::evaluate))
     .formula(Formula::Whole)
+    .shapes(ShapeRule::DeformedConvolution)
     .cost(CostRule::Flops(deform::flops))
     .onnx("DeformConv", 19),
 ];

@@ -13,6 +13,13 @@ pub enum ShapeRule {
         /// The kernel has the channels of the image along its first axis, not its second.
         transposed: bool,
     },
+    /// An image, a kernel, an offset along each spatial axis for each element of a window at each of its positions, a
+    /// vector with an element for each channel of the result, and a factor for each offset.
+    DeformedConvolution,
+    /// Columns, one for each position of a window in an image.
+    Columns,
+    /// A sequence, weights for it and for the state, and optional operands; see [`Cell`].
+    Recurrent(Cell),
     /// Windows slide over the axes of the first operand after batch and channels; these attributes have integers for
     /// each such axis.
     Windows(&'static [PerAxis]),
@@ -40,6 +47,17 @@ pub enum ShapeRule {
     Expand,
     /// `perm` is a permutation of the axes of the first operand.
     Permute,
+}
+
+/// What a layer computes at each step of a sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cell {
+    /// The number of matrices in the weights, one for each gate.
+    pub gates: usize,
+    /// The number of activations for each direction.
+    pub activations: usize,
+    /// The names of the activations there are.
+    pub names: &'static [&'static str],
 }
 
 /// The axis of channels.

@@ -3,7 +3,9 @@
 use super::common::{Out, count, flat, int_operand, operand_len, strides, typed};
 use super::value::shaped;
 use super::window::{DILATIONS, PADS, Positions, STRIDES, Windows};
-use super::{AttrDef, AttrKind, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, Operand, System, Value};
+use super::{
+    AttrDef, AttrKind, CostRule, Default, Eval, Formula, Infer, OpDef, OpError, Operand, ShapeRule, System, Value,
+};
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Shape, Type};
 
@@ -36,6 +38,7 @@ pub(super) const OPS: &[OpDef] = &[
     .infer(infer_columns)
     .reference(reference!(columns))
     .formula(Formula::Whole)
+    .shapes(ShapeRule::Columns)
     .cost(CostRule::PerInput(1.0))
     .onnx("Col2Im", 18),
     OpDef::new(

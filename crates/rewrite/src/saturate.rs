@@ -5,6 +5,7 @@
 
 mod changes;
 mod run;
+mod threads;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

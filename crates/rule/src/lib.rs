@@ -38,7 +38,7 @@ pub enum Class {
     Bitwise,
     /// Equal as functions over the real numbers; only rounding differs.
     Real,
-    /// The relative error is bounded by this number.
+    /// The difference is at most this number times the largest magnitude in either result.
     Approx(f64),
 }
 

@@ -37,6 +37,17 @@ const FUNCTIONS: &[Row] = &[
     ("Softplus", Function::Softplus, None, None),
 ];
 
+/// The names of all functions.
+pub(super) const NAMES: &[&str] = &{
+    let mut names = [""; FUNCTIONS.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = FUNCTIONS[i].0;
+        i += 1;
+    }
+    names
+};
+
 impl Function {
     /// The canonical spelling of `name`, whose case is ignored.
     pub(super) fn spelling(name: &str) -> Result<&'static str, OpError> {

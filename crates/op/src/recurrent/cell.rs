@@ -1,9 +1,9 @@
 //! The steps of recurrent layers.
 
-use super::activation::{Activation, activations};
+use super::activation::{self, Activation, activations};
 use crate::common::{Out, count, flat};
 use crate::value::shaped;
-use crate::{AttrValue, Eval, Number, OpError, System, Value};
+use crate::{AttrValue, Cell, Eval, Number, OpError, ShapeRule, System, Value};
 
 /// The kind of cell in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// The number of blocks of rows in the weights.
-    pub(super) fn gates(self) -> usize {
+    pub(super) const fn gates(self) -> usize {
         match self {
             Kind::Rnn => 1,
             Kind::Gru => 3,
@@ -24,12 +24,21 @@ impl Kind {
     }
 
     /// The default activations of one direction.
-    pub(super) fn activations(self) -> &'static [&'static str] {
+    pub(super) const fn activations(self) -> &'static [&'static str] {
         match self {
             Kind::Rnn => &["Tanh"],
             Kind::Gru => &["Sigmoid", "Tanh"],
             Kind::Lstm => &["Sigmoid", "Tanh", "Tanh"],
         }
+    }
+
+    /// How the operands and attributes of a layer fit together.
+    pub(super) const fn shapes(self) -> ShapeRule {
+        ShapeRule::Recurrent(Cell {
+            gates: self.gates(),
+            activations: self.activations().len(),
+            names: activation::NAMES,
+        })
     }
 }
 

@@ -30,14 +30,16 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
             return Err(OpError::new(format!("`{name}` is {shape}, but {rank} axes are needed")).at(i));
         }
     }
-    let groups = [
-        ("group", call.const_int("group")),
-        ("offset_group", call.const_int("offset_group")),
-    ];
-    for (name, n) in groups {
-        let channels = x.and_then(|x| x[1].as_const());
-        if n.is_some_and(|n| n < 1 || channels.is_some_and(|c| c % n != 0)) {
-            return Err(OpError::new(format!("`{name}` does not divide the channels")).attr(name));
+    let channels = x.and_then(|x| x[1].as_const());
+    let filters = w.and_then(|w| w[0].as_const());
+    for (name, of, count) in [
+        ("group", "the channels of `x`", channels),
+        ("group", "the channels of the result", filters),
+        ("offset_group", "the channels of `x`", channels),
+    ] {
+        let n = call.const_int(name);
+        if n.is_some_and(|n| n < 1 || count.is_some_and(|c| c % n != 0)) {
+            return Err(OpError::new(format!("`{name}` does not divide {of}")).attr(name));
         }
     }
     let mut out = call.unknown_shape(rank);
@@ -122,6 +124,9 @@ pub(super) fn evaluate<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let (kernel, extents, positions) = (&w.shape()[2..], &x.shape()[2..], &out[2..]);
     let (taps, points, places) = (count(kernel)?, count(extents)?, count(positions)?);
     let (n, channels, inner) = (kernel.len(), x.shape()[1], w.shape()[1]);
+    if channels != group * inner || out[1] % group != 0 || channels % offset_group != 0 {
+        return Err(OpError::new("the groups do not fit the channels").at(1));
+    }
     let shifts = [&[out[0], offset_group * taps * n], positions].concat();
     if *offset.shape() != *shifts {
         return Err(OpError::new("`offset` does not fit the window").at(2));

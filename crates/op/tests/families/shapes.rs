@@ -32,8 +32,8 @@ const WITHOUT: [(&str, &str); 4] = [
          reshape_like broadcast_to_like collapse_sum_like collapse_sum_to layout_transform linear_attention \
          negative_log_likelihood_loss softmax_cross_entropy_loss softmax_cross_entropy_loss_with_log_prob \
          dense batch_matmul tfidf_vectorizer compress max_pool_with_indices quantize_linear dequantize_linear \
-         rnn gru lstm resize rotary_embedding causal_conv_with_state grid_sample roi_align deform_conv \
-         reverse_sequence center_crop_pad dft stft diagonal unfold channel_shuffle tensordot col2im \
+         resize rotary_embedding causal_conv_with_state grid_sample roi_align \
+         reverse_sequence center_crop_pad dft stft diagonal unfold channel_shuffle tensordot \
          max_unpool multinomial fused_conv fused_matmul quantized_conv quantized_matmul",
     ),
 ];

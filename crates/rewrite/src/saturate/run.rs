@@ -6,13 +6,14 @@ use egg::Id;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::Changes;
+use super::threads::{in_parallel, threads_for};
 use super::{Guard, IterationReport, Limits, RuleReport, Saturation, StopReason, Watch};
 use crate::EGraph;
 use crate::apply::{build_target, same_type};
 use crate::encode::{EGraphSink, Encoded, class_id};
 use crate::enode::ENode;
 use crate::explain::History;
-use crate::matching::{Binding, Host, Match, Program, Searcher, Snapshot, satisfied};
+use crate::matching::{Binding, Classes, Host, Match, Program, Searcher, Snapshot, satisfied};
 use crate::rebuild::rebuild;
 use crate::unknown::{Matched, Tried, is_open, same_for_certain};
 use tautomer_op::OpDef;
@@ -40,9 +41,11 @@ pub(super) fn run(
     }
 }
 
-/// A match that a search found.
+/// A match that a search found, whose conditions hold.
 struct Candidate {
     binding: Binding<Id>,
+    /// Its meaning.
+    matched: Match,
     /// The applications that made the matched nodes, if they are recorded.
     needs: Vec<u32>,
     /// The matched values, if their types are not fully known.
@@ -101,6 +104,21 @@ struct Found {
     candidates: Vec<(usize, Vec<Candidate>)>,
     /// True if a rule was suspended, so that having nothing to apply does not mean that the e-graph is saturated.
     rested: bool,
+}
+
+/// The matches of one rule.
+#[derive(Default)]
+struct Matches {
+    /// Those whose conditions hold, and that were not processed before.
+    candidates: Vec<Candidate>,
+    /// The number of all of them.
+    count: usize,
+    /// True if there are more than are allowed.
+    too_many: bool,
+    /// The remaining steps of the search.
+    steps: usize,
+    /// True if it ended because there were none left.
+    exhausted: bool,
 }
 
 impl Rounds {
@@ -177,10 +195,8 @@ impl Rounds {
             .max();
         let changes = Changes::new(&snapshot, &news, &self.classes, depth.unwrap_or(0));
         self.classes = snapshot.ids().collect();
+        let mut due: Vec<(usize, bool)> = Vec::new();
         for (i, search) in self.searches.iter_mut().enumerate() {
-            if (watch.cancelled)() {
-                return None;
-            }
             let only_changed = search.up_to_date;
             let Some(program) = &search.program else {
                 // It has no match before all its operators occur, which changes the classes that it then matches.
@@ -198,37 +214,72 @@ impl Rounds {
                 continue;
             }
             search.up_to_date = true;
-            let Some(mut searcher) = Searcher::new(program, &snapshot) else {
-                continue;
-            };
-            let wanted = |id: Id| !only_changed || changes.reach(id, program.depth);
-            let allowed = self.match_limit << search.times_rested.min(20);
-            let mut matches: Vec<Candidate> = Vec::new();
-            searcher.steps = search.steps.saturating_add(egraph.total_size().saturating_mul(100));
-            searcher.among(&wanted, &mut |binding| {
-                if only_changed && !changes.make_new(&binding, program) {
-                    return true;
-                }
+            due.push((i, only_changed));
+        }
+        let of_rule = |snapshot: &Snapshot<'_>, (i, only_changed): (usize, bool)| {
+            self.matches(&self.searches[i], snapshot, only_changed.then_some(&changes))
+        };
+        let threads = threads_for(egraph);
+        let all = in_parallel(egraph, threads, &due, &of_rule, watch.cancelled)?;
+        for ((i, _), matches) in due.into_iter().zip(all) {
+            let search = &mut self.searches[i];
+            search.steps = search.steps.min(matches.steps);
+            search.report.stopped = matches.exhausted;
+            search.report.matches += matches.count;
+            if matches.too_many {
+                search.rest(round);
+                found.rested = true;
+            } else if !matches.candidates.is_empty() {
+                found.candidates.push((i, matches.candidates));
+            }
+        }
+        Some(found)
+    }
+
+    /// The matches of one rule; only those that the changes make new, if these are given.
+    fn matches(&self, search: &Search, snapshot: &Snapshot<'_>, changes: Option<&Changes>) -> Matches {
+        let egraph = snapshot.egraph();
+        let mut out = Matches {
+            steps: search.steps,
+            ..Matches::default()
+        };
+        let searcher = search
+            .program
+            .as_ref()
+            .map(|program| (program, Searcher::new(program, snapshot)));
+        let Some((program, Some(mut searcher))) = searcher else {
+            return out;
+        };
+        let wanted = |id: Id| changes.is_none_or(|changes| changes.reach(id, program.depth));
+        let allowed = self.match_limit << search.times_rested.min(20);
+        searcher.steps = search.steps.saturating_add(egraph.total_size().saturating_mul(100));
+        searcher.among(&wanted, &mut |binding| {
+            if changes.is_some_and(|changes| !changes.make_new(&binding, program)) {
+                return true;
+            }
+            out.count += 1;
+            if !search.seen.contains(&binding.key(|id| egraph.find(id)))
+                && let Some(matched) = satisfied(egraph, program, &binding)
+            {
                 let needs = self.history.as_ref().map_or_else(Vec::new, |history| {
                     let form = |&(id, place): &(Id, u32)| &egraph[id].nodes[place as usize];
                     history.makers(binding.forms.iter().map(form))
                 });
                 let open = binding.outputs.iter().any(|&id| is_open(&egraph[id].data.ty));
                 let open = open.then(|| Box::new(Matched::in_egraph(egraph, &binding)));
-                matches.push(Candidate { binding, needs, open });
-                matches.len() <= allowed
-            });
-            search.steps = search.steps.min(searcher.steps);
-            search.report.stopped = searcher.is_exhausted();
-            search.report.matches += matches.len();
-            if matches.len() > allowed {
-                search.rest(round);
-                found.rested = true;
-                continue;
+                out.candidates.push(Candidate {
+                    binding,
+                    matched,
+                    needs,
+                    open,
+                });
             }
-            found.candidates.push((i, matches));
-        }
-        Some(found)
+            out.count <= allowed
+        });
+        out.steps = searcher.steps;
+        out.exhausted = searcher.is_exhausted();
+        out.too_many = out.count > allowed;
+        out
     }
 
     /// Prepares the rules all of whose operators occur.
@@ -254,7 +305,13 @@ impl Rounds {
             if (watch.cancelled)() {
                 return Some(StopReason::Cancelled);
             }
-            for Candidate { binding, needs, open } in candidates {
+            for candidate in candidates {
+                let Candidate {
+                    binding,
+                    matched,
+                    needs,
+                    open,
+                } = candidate;
                 let search = &mut self.searches[i];
                 let Some(program) = &search.program else {
                     continue;
@@ -264,9 +321,6 @@ impl Rounds {
                 if search.seen.contains(&before) {
                     continue;
                 }
-                let Some(matched) = satisfied(&*egraph, program, &binding) else {
-                    continue;
-                };
                 if self.limits.rewrites.is_some_and(|most| self.rewrites >= most) {
                     return Some(StopReason::Rewrites);
                 }

@@ -22,8 +22,8 @@ pub(crate) fn same_bits(rule: &Rule, sides: &Sides, turn: usize, random: &mut Ra
     }
 }
 
-/// How often each kind of data is drawn where it sets the sizes of results.
-const TIMES: usize = 6;
+/// How often each kind of data is drawn where it sets the sizes of results, or consists of texts.
+const TIMES: usize = 16;
 
 /// Compares bits on data of each kind; all NaNs count as equal.
 pub(super) fn compare_bits(
@@ -39,8 +39,12 @@ pub(super) fn compare_bits(
     } else {
         Fault::Values
     };
-    // Few instances differ where data sets sizes, and numbers that do so are drawn from few.
-    let times = if data::sets_sizes(graph) { TIMES } else { 1 };
+    // Such rules have few instances, and what shows a difference depends on the data alone.
+    let times = if data::sets_sizes(graph) || data::has_texts(graph) {
+        TIMES
+    } else {
+        1
+    };
     let kinds = (0..times).flat_map(|_| Data::for_instance(&Data::RULE_BITS, turn));
     Finding::of_kinds(kinds.filter_map(|kind| {
         // The special values may violate what the rule assumes about its values.

@@ -161,6 +161,11 @@ pub(super) fn sets_sizes(graph: &Graph) -> bool {
     !extents_are_known(graph) && !extents_are_bounded(graph)
 }
 
+/// True if a leaf has texts.
+pub(super) fn has_texts(graph: &Graph) -> bool {
+    leaves(graph).any(|v| graph.ty(v).as_tensor().is_some_and(|ty| ty.dtype == DType::Utf8))
+}
+
 fn is_known(graph: &Graph, v: VertexId) -> bool {
     let mut known = true;
     graph.ty(v).visit_dims(&mut |d| known &= d.as_const().is_some());
@@ -190,7 +195,7 @@ pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
         .map(|v| {
             let (dtype, shape) = shape_of(graph, v)?;
             if dtype == DType::Utf8 {
-                return Some((v, texts(&words(graph), &shape, random)?));
+                return Some((v, texts(&words(graph), &shape, data, random)?));
             }
             let may_be_indices = data == Data::Small || data == Data::Positive && random.chance(1, 2);
             if may_be_indices && extents_are_known && dtype.int_range().is_some() && dtype != DType::Bool {

@@ -34,7 +34,7 @@ pub(super) fn tensor_with(
         return Tensor::from_f64s(dtype, shape, &numbers);
     }
     if dtype == DType::Utf8 {
-        return texts(&[], shape, random);
+        return texts(&[], shape, data, random);
     }
     let numbers: Vec<i128> = (0..n).map(|_| whole(dtype, data, random)).collect();
     Tensor::from_ints(dtype, shape, &numbers)

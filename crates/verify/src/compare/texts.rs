@@ -1,5 +1,6 @@
 //! Random texts.
 
+use super::data::Data;
 use crate::instance::random::Random;
 use tautomer_graph::{Graph, Node};
 use tautomer_op::AttrValue;
@@ -14,9 +15,13 @@ const LONGEST: usize = 8;
 /// Limit on the words of one constant.
 const WORDS: usize = 8;
 
-/// Short texts, many of them equal, of common pieces and of the given words, their beginnings and ends.
-pub(super) fn texts(words: &[String], shape: &[usize], random: &mut Random) -> Option<Tensor> {
+/// Short texts, many of them equal, of common pieces and of the given words, their beginnings and ends. Ties differ in
+/// their lengths alone, so that texts put together in several ways are equal.
+pub(super) fn texts(words: &[String], shape: &[usize], data: Data, random: &mut Random) -> Option<Tensor> {
     let n = shape.iter().product();
+    if data == Data::Ties {
+        return Tensor::new::<String>(shape, (0..n).map(|_| "a".repeat(random.below(4))).collect());
+    }
     let piece = |random: &mut Random| -> String {
         let word: Vec<char> = match random.chance(1, 2) && !words.is_empty() {
             true => words[random.below(words.len())].chars().collect(),

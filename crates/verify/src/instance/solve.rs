@@ -1,6 +1,8 @@
 //! Dimensions and attributes that an operator accepts, derived from the shapes of its operands by the rule that its row
 //! of the table states.
 
+mod layers;
+
 use super::random::Random;
 use super::recipe::{Recipe, Step};
 use tautomer_op::{AttrValue, Channel, PerAxis, ShapeRule};
@@ -31,6 +33,9 @@ pub(crate) fn solved(recipe: &Recipe, step: usize, random: &mut Random) -> Recip
     };
     match def.shape_rule() {
         ShapeRule::Convolution { transposed } => call.conv(transposed),
+        ShapeRule::DeformedConvolution => call.deformed_convolution(),
+        ShapeRule::Columns => call.columns(),
+        ShapeRule::Recurrent(cell) => call.recurrent(cell),
         ShapeRule::Windows(lists) => call.windows(lists),
         ShapeRule::Lists(lists) => call.lists_of_all_axes(lists),
         ShapeRule::MatrixProduct => call.matmul(),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::probes::named_types;
+use super::asked::named_types;
 use super::search::Search;
 use crate::compare::finding::{Fault, WrongInstance};
 use crate::instance::mutate::RuleNumbers;

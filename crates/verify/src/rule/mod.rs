@@ -2,6 +2,7 @@
 
 mod all;
 mod arms;
+mod asked;
 #[cfg(test)]
 mod evidence_tests;
 mod failures;
@@ -163,10 +164,12 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
         Some(Ok(coverage)) if coverage.ledger.is_complete() => None,
         Some(Ok(_)) => search
             .try_all(suspects.take(), random_forms)
+            .or_else(|| search.try_masks(worlds))
             .or_else(|| search.try_small_worlds(worlds)),
         Some(Err(_)) => search
             .try_all(suspects.take(), random_forms)
             .or_else(|| search.try_forms(random_forms))
+            .or_else(|| search.try_masks(worlds))
             .or_else(|| search.try_small_worlds(worlds)),
         None => wrong,
     };

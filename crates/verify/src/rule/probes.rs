@@ -2,22 +2,23 @@
 //!
 //! None of it depends on the seed of the options, except through instances that mutation has found.
 
+mod chosen;
+mod kinds;
+
 use rustc_hash::FxHashSet;
 
+use self::kinds::Kind;
+use super::asked::{asks_for_types, computes, named_types};
 use super::search::Search;
 use crate::compare::finding::WrongInstance;
-use crate::instance::mutate::{Place, with_each_operator, with_operators, with_optional_numbers, with_other_types};
+use crate::instance::mutate::{with_each_operator, with_optional_numbers, with_other_types};
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
-use crate::instance::{coincide, interleaved, legalized, probe};
+use crate::instance::{interleaved, probe};
 use crate::verdict::options::Options;
-use tautomer_diag::Span;
 use tautomer_graph::VertexId;
-use tautomer_lang::ast::ExprKind;
-use tautomer_op::{AttrKind, AttrValue, OpDef};
 use tautomer_rewrite::Sides;
-use tautomer_rule::{AttrPattern, Class, PatternId, PatternNode, Rule};
-use tautomer_tensor::DType;
+use tautomer_rule::{PatternId, PatternNode};
 
 /// The least number of instances tried of each kind, however few are asked for.
 const LEAST: usize = 2;
@@ -27,6 +28,9 @@ const RETYPED: usize = 10;
 
 /// The number of probed instances that are tried with integers or booleans as well.
 const AGAIN: usize = 60;
+
+/// The number of probed instances that are tried with constants whose elements differ.
+const UNEVEN: usize = 200;
 
 /// The number of instances whose operators are replaced.
 const OPERATED: usize = 6;
@@ -43,18 +47,6 @@ const PLAIN: usize = 2;
 /// The number of instances for which all choices of axes are tried.
 const CHOSEN: usize = 3;
 
-/// The number of instances, of different ranks, of which reshapes are split.
-const RANKED: usize = 6;
-
-/// The number of instances with reversed axes for which all orders of axes are tried.
-const REVERSED: usize = 4;
-
-/// The number of instances without a type for the target in which dimensions are made equal.
-const MERGED: usize = 12;
-
-/// The number of instances with other words and flags that are probed.
-const WORDED: usize = 4;
-
 /// Forms of a failed proof that are tried.
 const FORMS: usize = 40;
 
@@ -63,14 +55,11 @@ const WORLDS: usize = 5000;
 const TRIED_WORLDS: usize = 500;
 const LIKE: usize = 6;
 
-/// Windows that are tried under each of these.
-const WINDOWS: usize = 150;
-
-/// Recipes of one kind, with a list for each instance that they come from, and their share of the budget.
-struct Kind {
-    lists: Vec<Vec<Recipe>>,
-    part: usize,
-}
+/// Instances whose operands are broadcast along other axes, the changes of all of them, and limit on those that are
+/// tried.
+const MASKED: usize = 500;
+const MASKS: usize = 6000;
+const TRIED_MASKS: usize = 700;
 
 impl Search<'_> {
     /// Tries one instance with each operator that variables of the rule may stand for, so that all of them are forms of
@@ -259,6 +248,7 @@ impl Search<'_> {
                 self.refused.truncate(refused);
                 found
             })
+            .or_else(|| self.try_uneven_constants(first, random))
             .or_else(|| self.try_discrete_types(first, random))
     }
 
@@ -277,29 +267,18 @@ impl Search<'_> {
         None
     }
 
-    /// Words, flags and numbers of all calls at once, also beside constants that other kinds have found.
-    fn all_attributes(&self, bases: &[Recipe]) -> Kind {
-        let tells = &|recipe: &Recipe| self.tells(recipe);
-        let own = &mut Random::part(0, "all attributes");
-        // The last ones have the fewest dimensions of 1, along which nothing can be mistaken.
-        let roomy = bases.iter().skip(CHOSEN).rev().take(PLAIN);
-        let all = bases
-            .iter()
-            .take(CHOSEN)
-            .chain(roomy)
-            .chain(self.with_large_constants());
-        Kind {
-            lists: all
-                .map(|r| probe::with_all_attributes(r, &self.numbers, tells, own))
-                .collect(),
-            part: 2,
-        }
-    }
-
     /// True for an instance that can show a difference: both sides have one type, and elements.
     fn tells(&self, recipe: &Recipe) -> bool {
         let sides = recipe.sides(self.trial).filter(Sides::types_agree);
         sides.is_some_and(|sides| sides.source.iter().all(|v| has_elements(&sides, *v)))
+    }
+
+    /// Tries some of the instances that agree, from the `first` on, with constants whose elements differ.
+    fn try_uneven_constants(&mut self, first: usize, random: &mut Random) -> Option<WrongInstance> {
+        let probed = self.agreeing[first..].iter().map(|&i| &self.pool[i]);
+        let uneven: Vec<Recipe> = probed.filter_map(probe::with_uneven_constants).collect();
+        let apart = uneven.len().div_ceil(UNEVEN).max(1);
+        self.try_all(uneven.into_iter().step_by(apart).collect(), random)
     }
 
     /// Tries some of the instances that agree, from the `first` on, with integers and booleans: numbers that are rounded,
@@ -355,323 +334,28 @@ impl Search<'_> {
         None
     }
 
+    /// Tries the instances that agree with other operands broadcast, and along other axes.
+    pub(super) fn try_masks(&mut self, random: &mut Random) -> Option<WrongInstance> {
+        let bases: Vec<Recipe> = self.agreeing().cloned().collect();
+        let apart = bases.len().div_ceil(MASKED).max(1);
+        let mut left = TRIED_MASKS;
+        for base in bases.iter().step_by(apart).cycle().take(MASKS) {
+            let next = probe::with_masks(base, random);
+            if left == 0 || self.seen.contains(&next.fingerprint()) || !self.tells(&next) {
+                continue;
+            }
+            left -= 1;
+            if let Some(found) = self.attempt(next, random) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
     /// Tries these instances.
     pub(super) fn try_all(&mut self, waiting: Vec<Recipe>, random: &mut Random) -> Option<WrongInstance> {
         waiting.into_iter().find_map(|next| self.attempt(next, random))
     }
-
-    /// If the source has alternatives: the first instance with each list of operators, but not too many.
-    fn of_alternatives(&self) -> Vec<Recipe> {
-        let mut nodes = self.rule.source.nodes();
-        if !nodes.any(|(_, node)| matches!(node, PatternNode::AnyOf(_))) {
-            return Vec::new();
-        }
-        let mut seen: FxHashSet<Vec<&str>> = FxHashSet::default();
-        let all = self.agreeing().chain(&self.refused);
-        let new = all.filter(|recipe| seen.insert(recipe.operators().collect()));
-        new.take(CHOSEN).cloned().collect()
-    }
-
-    /// The instance with the most constants of ordinary size: little shows beside 0 and 1, or beside huge ones.
-    fn with_large_constants(&self) -> Option<&Recipe> {
-        let is_large = |step: &&Step| matches!(step, Step::Fill { value, .. } if (2.0..1e3).contains(&value.abs()));
-        let count = |recipe: &&Recipe| recipe.steps.iter().filter(is_large).count();
-        self.agreeing().max_by_key(count).filter(|recipe| count(recipe) > 0)
-    }
-
-    /// For each list of ranks, but not too many, the instance with the fewest dimensions below 2, of which no two can be
-    /// told apart.
-    fn of_each_rank(&self) -> Vec<&Recipe> {
-        let small = |recipe: &Recipe| recipe.integers().iter().filter(|(_, n)| *n < 2).count();
-        self.least_of_each(&|recipe| recipe.ranks(), &small)
-    }
-
-    /// For each highest rank of an operand, the instance with the fewest attributes above 1, such as strides: most
-    /// shapes fit its calls.
-    fn of_each_highest_rank(&self) -> Vec<&Recipe> {
-        let is_large = |(place, n): &(Place, i64)| *n > 1 && !matches!(place, Place::Extent(..));
-        let large = |recipe: &Recipe| recipe.integers().iter().filter(|at| is_large(at)).count();
-        self.least_of_each(&|recipe| recipe.ranks().into_iter().max().into_iter().collect(), &large)
-    }
-
-    /// For each list of ranks that `ranks` gives, but not too many, the first instance with the least weight.
-    fn least_of_each(&self, ranks: &dyn Fn(&Recipe) -> Vec<usize>, weight: &dyn Fn(&Recipe) -> usize) -> Vec<&Recipe> {
-        let mut out: Vec<(&Recipe, Vec<usize>, usize)> = Vec::new();
-        for recipe in self.agreeing() {
-            let (own, weight) = (ranks(recipe), weight(recipe));
-            match out.iter().position(|(_, other, _)| *other == own) {
-                Some(k) if weight < out[k].2 => out[k] = (recipe, own, weight),
-                None if out.len() < RANKED => out.push((recipe, own, weight)),
-                _ => {}
-            }
-        }
-        out.into_iter().map(|(recipe, ..)| recipe).collect()
-    }
-
-    /// For each of these instances, two of the same ranks: one with the fewest dimensions of 1, along which nothing can
-    /// be mistaken, and one with the fewest attributes that are 0, which have no effect.
-    fn roomiest(&self, bases: &[usize]) -> Vec<usize> {
-        let count = |i: usize, has: &dyn Fn(Place, i64) -> bool| {
-            let all = self.pool[i].integers().into_iter();
-            all.filter(|&(place, n)| has(place, n)).count()
-        };
-        let is_extent = |place: Place| matches!(place, Place::Extent(..));
-        let small = |i: usize| count(i, &|place, n| is_extent(place) && n < 2);
-        let zeros = |i: usize| count(i, &|place, n| !is_extent(place) && n == 0);
-        let others = |i: usize| count(i, &|place, n| !is_extent(place) && n != 0);
-        let mut out = Vec::new();
-        for base in bases {
-            let ranks = self.pool[*base].ranks();
-            let alike = self.agreeing.iter().copied().filter(|&i| self.pool[i].ranks() == ranks);
-            let alike: Vec<usize> = alike.collect();
-            out.extend(alike.iter().copied().min_by_key(|&i| (small(i), i)));
-            let idle = |i: usize| (zeros(i), std::cmp::Reverse(others(i)), small(i), i);
-            out.extend(alike.iter().copied().min_by_key(|&i| idle(i)));
-        }
-        out
-    }
-
-    fn kinds(&self, bases: &[Recipe]) -> Vec<Kind> {
-        let fits = &|recipe: &Recipe| recipe.sides(self.trial).is_some();
-        let agrees = &|recipe: &Recipe| recipe.sides(self.trial).is_some_and(|sides| sides.types_agree());
-        let own = &mut Random::part(0, "one by one");
-        let all_at_once = &mut Random::part(0, "all at once");
-        let close = &mut Random::part(0, "close to each other");
-        let moved = &mut Random::part(0, "reshapes");
-        let numbers = &self.numbers;
-        let kind = |part: usize, lists: Vec<Vec<Recipe>>| Kind { lists, part };
-        let each = |make: &mut dyn FnMut(&Recipe) -> Vec<Recipe>| bases.iter().map(make).collect::<Vec<_>>();
-        let operators = bases
-            .first()
-            .map(|r| with_operators(r, numbers, own))
-            .unwrap_or_default();
-        let single = bases
-            .iter()
-            .flat_map(|r| probe::with_numbers(r, numbers, own))
-            .collect();
-        // Without conditions, nothing ties numbers to each other.
-        let conditional = bases
-            .iter()
-            .take(if self.rule.conditions.is_empty() { 0 } else { PLAIN });
-        let tied = conditional.map(|r| probe::with_pairs(r, fits)).collect();
-        let tells = &|recipe: &Recipe| self.tells(recipe);
-        let few = || bases.iter().take(CHOSEN);
-        let others = self.of_alternatives();
-        let highest = self.of_each_highest_rank().into_iter();
-        let highest = highest.take(if self.rule.conditions.is_empty() { 0 } else { CHOSEN });
-        let plain: Vec<Recipe> = highest.flat_map(probe::with_more_axes).collect();
-        let ranked = bases.iter().take(1).chain(&others).chain(&plain);
-        // A window that covers only padding has a value for integers alone: the least one.
-        let whole = bases.iter().take(CHOSEN).filter_map(probe::with_integer_types);
-        let padding = whole.map(|r| probe::with_windows_of_padding(&r)).collect();
-        let named = named_types(self.rule);
-        let converted = bases.iter().take(usize::from(has_open_type(self.rule)));
-        // Over the real numbers, a detour through another floating-point type changes nothing.
-        let counts = |dtype: &DType| self.rule.class == Class::Bitwise || !dtype.is_float();
-        let types: Vec<DType> = probe::CONVERTED.into_iter().filter(counts).collect();
-        let converted = converted.flat_map(|r| probe::with_types_together(r, &named, &types, fits));
-        let axes = |random: &mut Random| few().map(|r| probe::with_axes(r, random)).collect();
-        let agree = &|recipe: &Recipe| recipe.sides(self.trial).is_some_and(|sides| sides.types_agree());
-        let reshaped = bases.iter().take(PLAIN);
-        let reshaped = reshaped.map(|r| probe::with_reshapes(r, agree, moved)).collect();
-        let ranks = self.of_each_rank();
-        let split: Vec<Recipe> = ranks.into_iter().flat_map(probe::with_split_extents).collect();
-        let merged = self.refused.iter().take(MERGED).chain(&split);
-        let merged = merged.map(|r| probe::with_merged_extents(r, agree)).collect();
-        let grouped: Vec<Recipe> = few().flat_map(probe::with_groups).filter(|r| fits(r)).collect();
-        let cut = grouped.iter().map(|r| probe::with_integers(r, fits, agrees, own));
-        let cut = cut.chain(grouped.iter().map(probe::with_reversals)).collect();
-        let small = &mut Random::part(0, "small integers");
-        let small = few().map(|r| probe::with_small_integers(r, fits, small)).collect();
-        let turned = few().flat_map(probe::with_reversals).take(REVERSED);
-        let turned = turned.map(|r| probe::with_orders(&r)).collect();
-        let skeletons = &mut Random::part(0, "ranks and axes");
-        let skeletons = bases.first().map(|r| probe::with_ranks_and_axes(r, fits, skeletons));
-        let skeletons: Vec<Vec<Recipe>> = skeletons.unwrap_or_default();
-        let lists = &mut Random::part(0, "lists of axes");
-        let lists = few().map(|r| probe::with_axis_lists(r, tells, lists)).collect();
-        let conditional = bases
-            .iter()
-            .take(if self.rule.conditions.is_empty() { 0 } else { PLAIN });
-        let boundaries = conditional
-            .clone()
-            .flat_map(|r| probe::with_boundaries(r, tells))
-            .collect();
-        let elements = conditional.map(|r| probe::with_elements(r, tells)).collect();
-        let exact = usize::from(self.rule.class == Class::Bitwise);
-        let ends = few()
-            .take(exact * PLAIN)
-            .flat_map(probe::with_extreme_numbers)
-            .collect();
-        let everything = few().map(|r| probe::with_everything(r, tells, all_at_once)).collect();
-        vec![
-            kind(1, converted.collect()),
-            kind(2, boundaries),
-            kind(1, elements),
-            kind(4, operators),
-            kind(4, self.refused.iter().map(probe::with_equal_extents).collect()),
-            kind(1, each(&mut probe::with_orders)),
-            kind(2, lists),
-            kind(2, each(&mut probe::with_moved_axes)),
-            kind(2, axes(all_at_once)),
-            kind(2, single),
-            kind(1, ends),
-            kind(1, each(&mut |r| probe::with_all_numbers(r, numbers, own))),
-            kind(4, each(&mut |r| probe::with_close_numbers(r, numbers, close))),
-            kind(4, tied),
-            kind(
-                4,
-                bases
-                    .iter()
-                    .take(PLAIN)
-                    .map(|r| probe::with_counts(r, numbers))
-                    .collect(),
-            ),
-            kind(8, bases.iter().take(PLAIN).map(probe::with_ranks).collect()),
-            kind(4, ranked.map(probe::with_each_rank).collect()),
-            kind(1, skeletons),
-            kind(8, each(&mut probe::with_blocks)),
-            kind(8, each(&mut probe::with_empty_lists)),
-            kind(2, each(&mut |r| probe::with_sizes(r, numbers))),
-            kind(2, each(&mut |r| probe::with_windows(r, tells, own))),
-            kind(4, padding),
-            kind(2, each(&mut |r| probe::with_integers(r, fits, agrees, own))),
-            kind(3, each(&mut |r| probe::with_small_extents(r, own))),
-            kind(4, each(&mut |r| probe::with_all_orders(r, numbers, all_at_once))),
-            // Once more, with other random choices.
-            kind(2, axes(all_at_once)),
-            kind(2, everything),
-            kind(4, each(&mut probe::with_lists)),
-            kind(4, each(&mut probe::with_parts)),
-            kind(4, each(&mut probe::with_reversals)),
-            kind(4, turned),
-            kind(2, cut),
-            kind(1, small),
-            kind(4, each(&mut probe::with_indices)),
-            kind(2, reshaped),
-            kind(4, vec![split]),
-            kind(4, merged),
-        ]
-    }
-
-    /// The kinds of recipes that are tried with words and flags other than those of the first instances.
-    fn kinds_of_words(&self, bases: &[Recipe]) -> Vec<Kind> {
-        let fits = &|recipe: &Recipe| recipe.sides(self.trial).is_some();
-        let own = &mut Random::part(0, "with other words");
-        let each = |make: &mut dyn FnMut(&Recipe) -> Vec<Recipe>| Kind {
-            lists: bases.iter().map(make).collect(),
-            part: 8,
-        };
-        vec![
-            each(&mut probe::with_blocks),
-            each(&mut |r| probe::with_sizes(r, &self.numbers)),
-            each(&mut |r| probe::with_integers(r, fits, fits, own)),
-            each(&mut |r| probe::with_small_extents(r, own)),
-            Kind {
-                lists: self.windows_of_words(own),
-                part: 1,
-            },
-        ]
-    }
-
-    /// Windows under each other word and flag: where a word such as `auto_pad = "VALID"` makes attributes idle, those
-    /// of the first instance may fit no other word, so the words alone are not judged before the windows are chosen.
-    fn windows_of_words(&self, random: &mut Random) -> Vec<Vec<Recipe>> {
-        let Some(base) = self.bases().first().map(|&i| &self.pool[i]) else {
-            return Vec::new();
-        };
-        coincide::worded(base)
-            .iter()
-            .take(WORDED)
-            .map(|next| {
-                probe::with_windows(next, &|recipe| self.tells(recipe), random)
-                    .into_iter()
-                    .take(WINDOWS)
-                    .collect()
-            })
-            .collect()
-    }
-
-    /// The first instances with each word and flag of each attribute that they do not have.
-    fn worded(&self, bases: &[Recipe]) -> Vec<Recipe> {
-        let own = &mut Random::part(0, "words");
-        let mut out = Vec::new();
-        for base in bases.iter().take(1) {
-            for next in coincide::worded(base) {
-                let next = legalized(next, own);
-                if out.len() < WORDED && next.sides(self.trial).is_some_and(|sides| sides.types_agree()) {
-                    out.push(next);
-                }
-            }
-        }
-        out
-    }
-}
-
-/// The element types that the text of a rule names.
-pub(super) fn named_types(rule: &Rule) -> Vec<DType> {
-    let mut out: Vec<DType> = Vec::new();
-    let mut add = |dtype: DType| {
-        if !out.contains(&dtype) {
-            out.push(dtype);
-        }
-    };
-    for (_, node) in rule.source.nodes() {
-        if let PatternNode::Call { attrs, .. } = node {
-            for attr in attrs {
-                if let AttrPattern::Value(AttrValue::DType(dtype)) = attr {
-                    add(*dtype);
-                }
-            }
-        }
-    }
-    let inside = |span: Span| span.start >= rule.span.start && span.end <= rule.span.end;
-    for (_, expr) in rule.ast.iter().filter(|(_, expr)| inside(expr.span)) {
-        if let ExprKind::Name(name) = &expr.kind
-            && let Ok(dtype) = name.parse()
-        {
-            add(dtype);
-        }
-    }
-    out
-}
-
-/// True if conditions or attributes of the source ask for element types.
-fn asks_for_types(rule: &Rule) -> bool {
-    let computed = rule.source.nodes().flat_map(|(_, node)| match node {
-        PatternNode::Call { attrs, .. } => attrs.as_slice(),
-        _ => &[],
-    });
-    let computed = computed.filter_map(|attr| match attr {
-        AttrPattern::Computed(id) => Some(*id),
-        _ => None,
-    });
-    rule.conditions
-        .iter()
-        .copied()
-        .chain(computed)
-        .any(|id| rule.ast.mentions(id, &|name| name == "dtype"))
-}
-
-/// True if the source computes that attribute of such an operator.
-fn computes(rule: &Rule, def: &OpDef, attr: usize) -> bool {
-    rule.source.nodes().any(|(_, node)| match node {
-        PatternNode::Call { def: own, attrs, .. } => {
-            std::ptr::eq(*own, def) && matches!(attrs.get(attr), Some(AttrPattern::Computed(_)))
-        }
-        _ => false,
-    })
-}
-
-/// True if the source leaves an attribute open that is an element type.
-fn has_open_type(rule: &Rule) -> bool {
-    rule.source.nodes().any(|(_, node)| match node {
-        PatternNode::Call { def, attrs, .. } => def.attrs.iter().zip(attrs).any(|(declared, attr)| {
-            let is_open = matches!(attr, AttrPattern::Bind(_) | AttrPattern::Rest(_) | AttrPattern::Any);
-            matches!(declared.kind, AttrKind::DType) && is_open
-        }),
-        _ => false,
-    })
 }
 
 /// False for a tensor that is known to be empty.

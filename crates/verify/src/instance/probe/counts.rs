@@ -16,7 +16,8 @@ const SMALL: usize = 3;
 /// The greatest rank to try.
 const RANK: usize = 9;
 
-/// Calls with more operands than the instances have, and than the integers in the rule.
+/// Calls with more operands than the instances have, and than the integers in the rule; also with a last one that
+/// differs from the others in its constants or attributes.
 pub(crate) fn with_counts(recipe: &Recipe, numbers: &RuleNumbers) -> Vec<Recipe> {
     let mut counts: Vec<i64> = Vec::new();
     for &n in numbers.written().iter().filter(|n| **n > 1) {
@@ -37,7 +38,12 @@ pub(crate) fn with_counts(recipe: &Recipe, numbers: &RuleNumbers) -> Vec<Recipe>
                 continue;
             };
             if def.arity().1.is_none() && !operands.is_empty() {
-                out.extend(with_members(recipe, i, count as usize));
+                let changes: [Option<Change>; 3] = [None, Some(with_another_constant), Some(with_another_attribute)];
+                out.extend(
+                    changes
+                        .into_iter()
+                        .filter_map(|odd| with_members(recipe, i, count as usize, odd)),
+                );
             }
         }
     }
@@ -180,8 +186,42 @@ pub(crate) fn with_empty_lists(recipe: &Recipe) -> Vec<Recipe> {
     out
 }
 
-/// The recipe with another number of operands of a call; added ones are copies of the last, with new leaves.
-fn with_members(recipe: &Recipe, call: usize, count: usize) -> Option<Recipe> {
+/// Changes a step; false if there is nothing to change.
+type Change = fn(&mut Step) -> bool;
+
+fn with_another_constant(step: &mut Step) -> bool {
+    match step {
+        Step::Fill { value, .. } => *value = 2.0 * *value + 1.0,
+        _ => return false,
+    }
+    true
+}
+
+fn with_another_attribute(step: &mut Step) -> bool {
+    let Step::Call { attrs, .. } = step else { return false };
+    for attr in attrs.iter_mut().flatten() {
+        match attr {
+            AttrValue::Float(value) => value.0 = 2.0 * value.0 + 1.0,
+            AttrValue::Int(_) | AttrValue::Ints(_) => {
+                let Some(mut list) = attr.as_ints().or_else(|| Some(vec![attr.as_int()?])) else {
+                    continue;
+                };
+                list.iter_mut().for_each(|n| *n += 1);
+                *attr = match attr {
+                    AttrValue::Int(_) => AttrValue::int(list[0]),
+                    _ => AttrValue::ints(&list),
+                };
+            }
+            _ => continue,
+        }
+        return true;
+    }
+    false
+}
+
+/// The recipe with another number of operands of a call; added ones are copies of the last, with new leaves. The last
+/// one of all has this change, if one is given; `None` if it has no place for it.
+fn with_members(recipe: &Recipe, call: usize, count: usize, odd: Option<Change>) -> Option<Recipe> {
     let mut out = Recipe {
         steps: recipe.steps[..call].to_vec(),
         roots: Vec::new(),
@@ -195,6 +235,9 @@ fn with_members(recipe: &Recipe, call: usize, count: usize) -> Option<Recipe> {
     while operands.len() < count {
         let copy = copied(&mut out, last)?;
         operands.push(copy);
+    }
+    if let (Some(change), Some(last)) = (odd, operands.last_mut()) {
+        *last = changed(&mut out, *last, change)?;
     }
     let added = out.steps.len() - call;
     out.steps.push(Step::Call {
@@ -231,4 +274,24 @@ fn copied(recipe: &mut Recipe, step: usize) -> Option<usize> {
     }
     recipe.steps.push(copy);
     Some(recipe.steps.len() - 1)
+}
+
+/// A copy of a step, and of all that it is made from, with a change in one of them at most; `None` if none has a place
+/// for it.
+fn changed(recipe: &mut Recipe, step: usize, change: Change) -> Option<usize> {
+    let mut copy = recipe.steps.get(step)?.clone();
+    let mut is_changed = change(&mut copy);
+    if let Step::Call { operands, .. } = &mut copy {
+        for operand in operands {
+            if let Some(next) = (!is_changed).then(|| changed(recipe, *operand, change)).flatten() {
+                (*operand, is_changed) = (next, true);
+            } else if let Some(next) = copied(recipe, *operand) {
+                *operand = next;
+            }
+        }
+    }
+    is_changed.then(|| {
+        recipe.steps.push(copy);
+        recipe.steps.len() - 1
+    })
 }

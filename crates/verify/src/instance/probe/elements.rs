@@ -13,6 +13,7 @@ const ORDERS: [usize; 2] = [4, 5];
 pub(crate) fn with_elements(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> Vec<Recipe> {
     let mut out = Vec::new();
     for (i, step) in recipe.steps.iter().enumerate() {
+        out.extend(ORDERS.iter().flat_map(|&n| with_orders_of(recipe, i, n)));
         let Some((dtype, shape, elements)) = elements(step) else {
             continue;
         };
@@ -22,12 +23,39 @@ pub(crate) fn with_elements(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> 
             Some(next)
         });
         out.extend(made);
-        if dtype.int_range().is_some() && shape.len() == 1 {
-            out.extend(ORDERS.iter().flat_map(|&n| with_orders_of(recipe, i, dtype, n)));
-        }
     }
     out.retain(|next| fits(next));
     out
+}
+
+/// The recipe with different elements in each constant with several: axes that are mistaken for one another, and
+/// elements at other places, show there alone.
+pub(crate) fn with_uneven_constants(recipe: &Recipe) -> Option<Recipe> {
+    let mut out = recipe.clone();
+    for step in &mut out.steps {
+        if let Step::Fill { .. } = step
+            && let Some((dtype, shape, elements)) = elements(step)
+            && elements.len() > 1
+        {
+            let is_whole = !dtype.is_float();
+            let next: Vec<f64> = elements
+                .iter()
+                .enumerate()
+                .map(|(i, v)| uneven(*v, i, is_whole))
+                .collect();
+            *step = Step::Const(numbers(dtype, &shape, &next)?);
+        }
+    }
+    (out != *recipe).then_some(out)
+}
+
+/// An element that differs from those beside it: further from 0, or one of the next integers.
+fn uneven(value: f64, at: usize, is_whole: bool) -> f64 {
+    match at {
+        0 => value,
+        _ if is_whole => value + at as f64,
+        _ => value * (1.0 + 0.5 * at as f64) + f64::from(value == 0.0) * at as f64,
+    }
 }
 
 /// The element type, the shape and the elements of a constant with few.
@@ -64,7 +92,14 @@ fn changes(all: &[f64]) -> Vec<Vec<f64>> {
     }
     for (i, j) in (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))) {
         let (v, w) = (all[i], all[j]);
-        let pairs = [(w, v), (-v, -w), (v + 0.5, w - 0.5), (v - 1.0, w + 1.0), (v, -v)];
+        let pairs = [
+            (w, v),
+            (-v, -w),
+            (v + 0.5, w - 0.5),
+            (v - 1.0, w + 1.0),
+            (v, -v),
+            (-0.5, 1.5),
+        ];
         out.extend(pairs.map(|(a, b)| set(&[(i, a), (j, b)])));
     }
     let mut turned = all.to_vec();
@@ -75,15 +110,20 @@ fn changes(all: &[f64]) -> Vec<Vec<f64>> {
     out
 }
 
-/// The recipe with all positions of a longer axis in another order: dimensions that are the size of the constant grow.
-fn with_orders_of(recipe: &Recipe, constant: usize, dtype: DType, n: usize) -> Vec<Recipe> {
-    let before = match &recipe.steps[constant] {
-        Step::Const(tensor) => tensor.len() as i64,
-        Step::Fill { shape, .. } => shape.iter().product(),
-        _ => return Vec::new(),
+/// The recipe with all positions of a longer axis in another order, in one constant, or in each that has as many: the
+/// same in all, or others. Dimensions that are the size of the constant grow.
+fn with_orders_of(recipe: &Recipe, constant: usize, n: usize) -> Vec<Recipe> {
+    let size = |i: usize| match &recipe.steps[i] {
+        Step::Const(tensor) if is_list(tensor.dtype(), tensor.shape().len()) => Some(tensor.len() as i64),
+        Step::Fill { dtype, shape, .. } if is_list(*dtype, shape.len()) => shape.first().copied(),
+        _ => None,
     };
+    let Some(before) = size(constant) else {
+        return Vec::new();
+    };
+    let alike: Vec<usize> = (0..recipe.steps.len()).filter(|&i| size(i) == Some(before)).collect();
     let mut grown = recipe.clone();
-    for i in (0..recipe.steps.len()).filter(|i| *i != constant) {
+    for i in (0..recipe.steps.len()).filter(|i| !alike.contains(i)) {
         if let Some(shape) = grown.shape_mut(i) {
             shape.iter_mut().filter(|d| **d == before).for_each(|d| *d = n as i64);
         }
@@ -91,10 +131,32 @@ fn with_orders_of(recipe: &Recipe, constant: usize, dtype: DType, n: usize) -> V
     let turned: Vec<f64> = (0..n).map(|i| ((i + 1) % n) as f64).collect();
     let mut exchanged: Vec<f64> = (0..n).map(|i| i as f64).collect();
     exchanged.swap(1, 2);
-    let made = [turned, exchanged].into_iter().filter_map(|elements| {
+    // The order of this constant, and that of the others.
+    let orders = [
+        (&turned, Some(&turned)),
+        (&exchanged, Some(&turned)),
+        (&turned, None),
+        (&exchanged, None),
+    ];
+    let made = orders.into_iter().filter_map(|(own, others)| {
         let mut next = grown.clone();
-        next.steps[constant] = Step::Const(numbers(dtype, &[n], &elements)?);
+        for &i in &alike {
+            let dtype = match &recipe.steps[i] {
+                Step::Const(tensor) => tensor.dtype(),
+                Step::Fill { dtype, .. } => *dtype,
+                _ => continue,
+            };
+            let Some(order) = (if i == constant { Some(own) } else { others }) else {
+                continue;
+            };
+            next.steps[i] = Step::Const(numbers(dtype, &[n], order)?);
+        }
         Some(next)
     });
     made.collect()
+}
+
+/// True for a list of integers.
+fn is_list(dtype: DType, rank: usize) -> bool {
+    dtype.int_range().is_some() && rank == 1
 }

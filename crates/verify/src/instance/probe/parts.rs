@@ -3,8 +3,18 @@
 use crate::instance::recipe::{Recipe, Step};
 use tautomer_op::{AttrKind, AttrValue, ShapeRule};
 
-/// The sizes of parts, none of which is the sum of those before or after it.
-const SIZES: [&[i64]; 5] = [&[1, 1, 3, 1], &[2, 1, 4], &[1, 3, 2, 1, 2], &[3, 1, 1, 2], &[1, 4, 2]];
+/// The sizes of parts, none of which is the sum of those before or after it, and sizes of which all but one are equal.
+const SIZES: [&[i64]; 9] = [
+    &[1, 1, 3, 1],
+    &[2, 1, 4],
+    &[1, 3, 2, 1, 2],
+    &[3, 1, 1, 2],
+    &[1, 4, 2],
+    &[1, 1, 1, 2, 1],
+    &[1, 1, 2],
+    &[2, 2, 2, 1],
+    &[1, 2, 1, 1],
+];
 
 /// The recipe with each split into more parts, of sizes that are seldom mistaken for each other, and with each of its
 /// parts in place of the one that is used, if only one is.
@@ -15,8 +25,8 @@ pub(crate) fn with_parts(recipe: &Recipe) -> Vec<Recipe> {
             continue;
         };
         let sizes_at = def.attrs.iter().position(|attr| matches!(attr.kind, AttrKind::Ints));
-        let (Some(sizes_at), true, Some(&operand)) = (sizes_at, def.shapes == ShapeRule::Split, operands.first())
-        else {
+        let operand = operands.first().map(|&u| recipe.first_leaf(u));
+        let (Some(sizes_at), true, Some(operand)) = (sizes_at, def.shapes == ShapeRule::Split, operand) else {
             continue;
         };
         let Some(shape) = recipe.shape(operand) else { continue };

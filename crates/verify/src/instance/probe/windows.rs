@@ -1,37 +1,49 @@
 //! Windows of convolutions and pools.
 
-use crate::instance::interleaved;
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
+use crate::instance::solve::solved;
 use tautomer_op::{AttrValue, ShapeRule};
 
 /// The number of windows tried.
 const WINDOWS: usize = 600;
 
-/// Windows that differ from axis to axis, of which that many that can show a difference are kept.
-const VARIED: usize = 40;
+/// Limit on the windows that differ from axis to axis.
+const UNEVEN: usize = 60;
 
-/// Random windows: kernels, strides, dilations, pads on either side, `ceil_mode`. They are the same along every spatial
-/// axis, or differ where the calls have lists; of the latter, `tells` says whether an instance can show a difference.
-pub(crate) fn with_windows(recipe: &Recipe, tells: &dyn Fn(&Recipe) -> bool, random: &mut Random) -> Vec<Recipe> {
+/// Random windows, the same along every spatial axis: kernels, strides, dilations, pads on either side, `ceil_mode`.
+pub(crate) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
+    match has_windows(recipe) {
+        true => (0..WINDOWS).map(|_| one(recipe, random)).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// Random windows along two spatial axes or more that differ from axis to axis. `tells` says whether an instance can
+/// show a difference.
+pub(crate) fn with_uneven_windows(
+    recipe: &Recipe,
+    tells: &dyn Fn(&Recipe) -> bool,
+    random: &mut Random,
+) -> Vec<Recipe> {
     if !has_windows(recipe) {
         return Vec::new();
     }
-    let same: Vec<Recipe> = (0..WINDOWS).map(|_| one(recipe, random)).collect();
-    let mut varied: Vec<Recipe> = Vec::new();
-    if has_lists(recipe) {
-        for _ in 0..WINDOWS {
-            let mut next = one(recipe, random);
-            vary_lists(&mut next, random);
-            if tells(&next) {
-                varied.push(next);
-            }
-            if varied.len() >= VARIED {
-                break;
-            }
-        }
+    let longer = (!has_lists(recipe)).then(|| with_another_axis(recipe));
+    let recipe = longer.as_ref().unwrap_or(recipe);
+    if !has_lists(recipe) {
+        return Vec::new();
     }
-    interleaved(vec![same, varied])
+    let drawn = (0..WINDOWS).map(|_| {
+        let mut next = one(recipe, random);
+        vary_lists(&mut next, random);
+        // Operands such as offsets have a shape that follows from the windows.
+        match next.build() {
+            Err(step) => solved(&next, step, random),
+            Ok(_) => next,
+        }
+    });
+    drawn.filter(|next| tells(next)).take(UNEVEN).collect()
 }
 
 /// One random window along every spatial axis.
@@ -55,9 +67,43 @@ fn one(recipe: &Recipe, random: &mut Random) -> Recipe {
     window.of_recipe(recipe, choices)
 }
 
+/// The recipe with one more spatial axis, like the last, in all operands of three axes.
+fn with_another_axis(recipe: &Recipe) -> Recipe {
+    let mut out = recipe.clone();
+    for i in 0..out.steps.len() {
+        if let Some(shape) = out.shape_mut(i)
+            && let &mut [_, _, last] = shape.as_mut_slice()
+        {
+            shape.push(last);
+        }
+        let Step::Call { def, attrs, .. } = &mut out.steps[i] else {
+            continue;
+        };
+        for (declared, value) in def.attrs.iter().zip(attrs) {
+            let ends = match declared.name {
+                "kernel_shape" | "strides" | "dilations" => 1,
+                "pads" => 2,
+                _ => continue,
+            };
+            if let Some(AttrValue::Ints(list)) = value
+                && list.len() == ends
+            {
+                let twice: Vec<_> = list.iter().flat_map(|n| [n.clone(), n.clone()]).collect();
+                *list = twice;
+            }
+        }
+    }
+    out
+}
+
 /// True if a call has windows along several axes.
 fn has_lists(recipe: &Recipe) -> bool {
-    recipe.ranks().into_iter().any(|rank| rank > 3)
+    let is_long = |attr: &Option<AttrValue>| matches!(attr, Some(AttrValue::Ints(list)) if list.len() > 1);
+    let has_long = |step: &Step| match step {
+        Step::Call { def, attrs, .. } => def.attr_index("strides").is_some() && attrs.iter().any(is_long),
+        _ => false,
+    };
+    recipe.ranks().into_iter().any(|rank| rank > 3) || recipe.steps.iter().any(has_long)
 }
 
 /// Gives the strides, dilations and pads of windows other values, for each axis its own.
@@ -69,7 +115,8 @@ fn vary_lists(recipe: &mut Recipe, random: &mut Random) {
         }
         for (declared, value) in def.attrs.iter().zip(attrs) {
             let least = match declared.name {
-                "kernel_shape" | "strides" | "dilations" => 1,
+                "kernel_shape" | "block_shape" | "strides" | "dilations" => 1,
+                "image_shape" => 3,
                 "pads" => 0,
                 _ => continue,
             };
@@ -169,7 +216,8 @@ impl Window {
             let windows = def.attr_index("strides").is_some();
             let padding = matches!(def.shapes, ShapeRule::Lists(_));
             // The kernel of a convolution is an operand.
-            let has_kernel = def.shapes == ShapeRule::Convolution { transposed: false };
+            let kernel = def.operands.iter().position(|operand| operand.name == "w");
+            let kernel = kernel.filter(|_| def.shapes != ShapeRule::Convolution { transposed: true });
             for (declared, value) in def.attrs.iter().zip(attrs.iter_mut()) {
                 // Lists keep their length and have one value for every axis; pads have one value for each end.
                 let n = match value {
@@ -178,8 +226,10 @@ impl Window {
                 };
                 let spatial = |n: usize, x: i64| Some(AttrValue::ints(&vec![x; n]));
                 *value = match (declared.name, n) {
-                    ("kernel_shape", Some(n)) if windows && !has_kernel => spatial(n, self.kernel),
+                    ("kernel_shape", Some(n)) if windows && kernel.is_none() => spatial(n, self.kernel),
                     ("strides", _) if windows => spatial(n.unwrap_or(axes), self.stride),
+                    ("block_shape", Some(n)) if windows => spatial(n, self.kernel),
+                    ("image_shape", Some(n)) if windows => spatial(n, self.extent),
                     ("dilations", _) if windows => spatial(n.unwrap_or(axes), self.dilation),
                     ("ceil_mode", _) => Some(AttrValue::Bool(self.ceil)),
                     ("count_include_pad", _) if choices.counted.is_some() => choices.counted.map(AttrValue::Bool),
@@ -199,10 +249,8 @@ impl Window {
             if !windows {
                 continue;
             }
-            for (place, size) in [(0, self.extent), (1, self.kernel)] {
-                if place == 1 && !(has_kernel && choices.resized) {
-                    continue;
-                }
+            let kernel = kernel.filter(|_| choices.resized).map(|place| (place, self.kernel));
+            for (place, size) in std::iter::once((0, self.extent)).chain(kernel) {
                 let leaf = operands.get(place).map(|&u| next.first_leaf(u));
                 if let Some(shape) = leaf.and_then(|u| next.shape_mut(u))
                     && shape.len() >= 3

@@ -10,7 +10,7 @@ use crate::instance::recipe::{Recipe, Step};
 use tautomer_op::{AttrDef, AttrKind, AttrValue};
 
 /// The most axes of an operand.
-const AXES: usize = 4;
+const AXES: usize = 5;
 
 /// Dimensions, the likely ones more than once.
 const EXTENTS: [i64; 6] = [2, 1, 2, 3, 1, 4];

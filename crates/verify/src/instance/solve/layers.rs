@@ -1,0 +1,108 @@
+//! Operands of layers that have several of them with related shapes.
+
+use super::Call;
+use tautomer_op::{AttrValue, Cell};
+
+/// The number of positions of a window along one axis; at least 0.
+fn positions(extent: i64, kernel: i64, stride: i64, dilation: i64, pads: i64) -> i64 {
+    let room = extent + pads - dilation * (kernel - 1) - 1;
+    if room < 0 { 0 } else { room / stride.max(1) + 1 }
+}
+
+impl Call<'_> {
+    /// The integers of a list; `neutral` for each of the `n` axes if it is left out.
+    fn list(&mut self, name: &str, n: usize, neutral: i64) -> Vec<i64> {
+        let given = self.attr(name).and_then(|attr| attr.as_ref()?.as_ints());
+        let mut list = given.unwrap_or_default();
+        list.resize(n, neutral);
+        list
+    }
+
+    /// The number of positions of a window along each axis.
+    fn positions(&mut self, extents: &[i64], kernel: &[i64]) -> Vec<i64> {
+        let n = extents.len();
+        let strides = self.list("strides", n, 1);
+        let dilations = self.list("dilations", n, 1);
+        let pads = self.list("pads", 2 * n, 0);
+        (0..n)
+            .map(|i| positions(extents[i], kernel[i], strides[i], dilations[i], pads[i] + pads[n + i]))
+            .collect()
+    }
+
+    pub(super) fn deformed_convolution(&mut self) {
+        let (Some(x), Some(mut w)) = (self.shape(0), self.shape(1)) else {
+            return;
+        };
+        if x.len() < 3 || w.len() < 2 {
+            return;
+        }
+        w.resize(x.len(), 1);
+        let group = self.int("group").unwrap_or(1).clamp(1, 6);
+        let offset_group = self.int("offset_group").unwrap_or(1).clamp(1, 6);
+        w[1] = x[1] / group;
+        w[0] = (w[0] / group).max(1) * group;
+        self.set(1, w.clone());
+        let (extents, kernel) = (&x[2..], &w[2..]);
+        let positions = self.positions(extents, kernel);
+        let taps = offset_group * kernel.iter().product::<i64>();
+        let offsets = [vec![x[0], taps * extents.len() as i64], positions.clone()].concat();
+        self.set(2, offsets);
+        self.set(3, vec![w[0]]);
+        self.set(4, [vec![x[0], taps], positions].concat());
+    }
+
+    pub(super) fn columns(&mut self) {
+        let Some(mut x) = self.shape(0) else { return };
+        let image = self.attr("image_shape").and_then(|attr| attr.as_ref()?.as_ints());
+        let image = image.unwrap_or_default();
+        let n = image.len();
+        let block = self.list("block_shape", n, 1);
+        let elements = block.iter().product::<i64>().max(1);
+        x.resize(3, 1);
+        // As many channels as before, if the block had as many elements.
+        let channels = (x[1] / elements).clamp(1, 3);
+        x[1] = channels * elements;
+        x[2] = self.positions(&image, &block).iter().product();
+        self.set(0, x);
+    }
+
+    pub(super) fn recurrent(&mut self, cell: Cell) {
+        let Some(mut x) = self.shape(0) else { return };
+        x.resize(3, 1);
+        self.set(0, x.clone());
+        let hidden = match self.int("hidden_size") {
+            Some(hidden) => hidden,
+            None => self.shape(2).and_then(|r| r.get(2).copied()).unwrap_or(1),
+        };
+        let both = matches!(self.attr("direction"), Some(Some(AttrValue::Str(word))) if **word == *"bidirectional");
+        let directions = if both { 2 } else { 1 };
+        let rows = cell.gates as i64 * hidden;
+        let by_batch = self.int("layout") == Some(1);
+        let batch = x[if by_batch { 0 } else { 1 }];
+        self.set(1, vec![directions, rows, x[2]]);
+        self.set(2, vec![directions, rows, hidden]);
+        self.set(3, vec![directions, 2 * rows]);
+        self.set(4, vec![batch]);
+        for state in [5, 6] {
+            let shape = match by_batch {
+                true => vec![batch, directions, hidden],
+                false => vec![directions, batch, hidden],
+            };
+            self.set(state, shape);
+        }
+        self.set(7, vec![directions, 3 * hidden]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::positions;
+
+    #[test]
+    fn windows_have_as_many_positions_as_fit() {
+        assert_eq!(positions(5, 2, 2, 1, 0), 2);
+        assert_eq!(positions(5, 2, 2, 2, 0), 2);
+        assert_eq!(positions(1, 3, 1, 1, 2), 1);
+        assert_eq!(positions(1, 3, 1, 1, 0), 0);
+    }
+}
