@@ -88,13 +88,12 @@ impl Search<'_> {
         let types: Vec<DType> = probe::CONVERTED.into_iter().filter(counts).collect();
         let converted = converted.flat_map(|r| probe::with_types_together(r, &named, &types, fits));
         let axes = |random: &mut Random| few().map(|r| probe::with_axes(r, random)).collect();
-        let agree = &|recipe: &Recipe| recipe.sides(self.trial).is_some_and(|sides| sides.types_agree());
         let reshaped = bases.iter().take(PLAIN);
-        let reshaped = reshaped.map(|r| probe::with_reshapes(r, agree, moved)).collect();
+        let reshaped = reshaped.map(|r| probe::with_reshapes(r, agrees, moved)).collect();
         let ranks = self.of_each_rank();
         let split: Vec<Recipe> = ranks.into_iter().flat_map(probe::with_split_extents).collect();
         let merged = self.refused.iter().take(MERGED).chain(&split);
-        let merged = merged.map(|r| probe::with_merged_extents(r, agree)).collect();
+        let merged = merged.map(|r| probe::with_merged_extents(r, agrees)).collect();
         let grouped: Vec<Recipe> = few().flat_map(probe::with_groups).filter(|r| fits(r)).collect();
         let cut = grouped.iter().map(|r| probe::with_integers(r, fits, agrees, own));
         let cut = cut.chain(grouped.iter().map(probe::with_reversals)).collect();
