@@ -53,6 +53,12 @@ fn types_follow_the_grid() {
                 &["f32[2, 2, 4, 4]", "f32[3, 2, 3, 3]", "f32[1, 18, 2, 2]"],
                 "`offset` has a batch of 1, but `x` has one of 2",
             ),
+            (
+                "deform_conv",
+                "group=2",
+                &["f32[1, 2, 4, 4]", "f32[3, 1, 3, 3]", "f32[1, 18, 2, 2]"],
+                "`group` does not divide the channels of the result",
+            ),
         ],
     );
 }

@@ -28,7 +28,7 @@ pub(super) fn in_parallel<T: Copy + Sync, R: Send>(
     let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
     // Each thread takes the next item that no other has taken.
     let work = |cancelled: &dyn Fn() -> bool| {
-        // It remembers what searches find out, for one thread.
+        // One for each thread: it remembers what searches find out, without locks.
         let snapshot = Snapshot::new(egraph);
         let mut found = Vec::new();
         while let place = next.fetch_add(1, Ordering::Relaxed)

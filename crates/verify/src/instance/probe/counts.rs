@@ -206,7 +206,7 @@ fn with_another_attribute(step: &mut Step) -> bool {
                 let Some(mut list) = attr.as_ints().or_else(|| Some(vec![attr.as_int()?])) else {
                     continue;
                 };
-                list.iter_mut().for_each(|n| *n += 1);
+                list.iter_mut().for_each(|n| *n = n.saturating_add(1));
                 *attr = match attr {
                     AttrValue::Int(_) => AttrValue::int(list[0]),
                     _ => AttrValue::ints(&list),

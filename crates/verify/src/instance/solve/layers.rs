@@ -5,8 +5,17 @@ use tautomer_op::{AttrValue, Cell};
 
 /// The number of positions of a window along one axis; at least 0.
 fn positions(extent: i64, kernel: i64, stride: i64, dilation: i64, pads: i64) -> i64 {
-    let room = extent + pads - dilation * (kernel - 1) - 1;
+    let beyond_first = dilation.saturating_mul(kernel.saturating_sub(1));
+    let room = extent
+        .saturating_add(pads)
+        .saturating_sub(beyond_first)
+        .saturating_sub(1);
     if room < 0 { 0 } else { room / stride.max(1) + 1 }
+}
+
+/// The product of dimensions, or the greatest number there is.
+fn product(dims: &[i64]) -> i64 {
+    dims.iter().fold(1, |product, n| product.saturating_mul(*n))
 }
 
 impl Call<'_> {
@@ -25,7 +34,10 @@ impl Call<'_> {
         let dilations = self.list("dilations", n, 1);
         let pads = self.list("pads", 2 * n, 0);
         (0..n)
-            .map(|i| positions(extents[i], kernel[i], strides[i], dilations[i], pads[i] + pads[n + i]))
+            .map(|i| {
+                let pads = pads[i].saturating_add(pads[n + i]);
+                positions(extents[i], kernel[i], strides[i], dilations[i], pads)
+            })
             .collect()
     }
 
@@ -44,8 +56,8 @@ impl Call<'_> {
         self.set(1, w.clone());
         let (extents, kernel) = (&x[2..], &w[2..]);
         let positions = self.positions(extents, kernel);
-        let taps = offset_group * kernel.iter().product::<i64>();
-        let offsets = [vec![x[0], taps * extents.len() as i64], positions.clone()].concat();
+        let taps = product(kernel).saturating_mul(offset_group);
+        let offsets = [vec![x[0], taps.saturating_mul(extents.len() as i64)], positions.clone()].concat();
         self.set(2, offsets);
         self.set(3, vec![w[0]]);
         self.set(4, [vec![x[0], taps], positions].concat());
@@ -57,12 +69,12 @@ impl Call<'_> {
         let image = image.unwrap_or_default();
         let n = image.len();
         let block = self.list("block_shape", n, 1);
-        let elements = block.iter().product::<i64>().max(1);
+        let elements = product(&block).max(1);
         x.resize(3, 1);
         // As many channels as before, if the block had as many elements.
         let channels = (x[1] / elements).clamp(1, 3);
-        x[1] = channels * elements;
-        x[2] = self.positions(&image, &block).iter().product();
+        x[1] = elements.saturating_mul(channels);
+        x[2] = product(&self.positions(&image, &block));
         self.set(0, x);
     }
 
@@ -76,12 +88,12 @@ impl Call<'_> {
         };
         let both = matches!(self.attr("direction"), Some(Some(AttrValue::Str(word))) if **word == *"bidirectional");
         let directions = if both { 2 } else { 1 };
-        let rows = cell.gates as i64 * hidden;
+        let rows = hidden.saturating_mul(cell.gates as i64);
         let by_batch = self.int("layout") == Some(1);
         let batch = x[if by_batch { 0 } else { 1 }];
         self.set(1, vec![directions, rows, x[2]]);
         self.set(2, vec![directions, rows, hidden]);
-        self.set(3, vec![directions, 2 * rows]);
+        self.set(3, vec![directions, rows.saturating_mul(2)]);
         self.set(4, vec![batch]);
         for state in [5, 6] {
             let shape = match by_batch {
@@ -90,13 +102,13 @@ impl Call<'_> {
             };
             self.set(state, shape);
         }
-        self.set(7, vec![directions, 3 * hidden]);
+        self.set(7, vec![directions, hidden.saturating_mul(3)]);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::positions;
+    use super::{positions, product};
 
     #[test]
     fn windows_have_as_many_positions_as_fit() {
@@ -104,5 +116,7 @@ mod tests {
         assert_eq!(positions(5, 2, 2, 2, 0), 2);
         assert_eq!(positions(1, 3, 1, 1, 2), 1);
         assert_eq!(positions(1, 3, 1, 1, 0), 0);
+        assert_eq!(positions(5, i64::MAX, 1, i64::MAX, 0), 0);
+        assert_eq!(product(&[3, i64::MAX, 2]), i64::MAX);
     }
 }
