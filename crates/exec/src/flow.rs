@@ -30,7 +30,7 @@ pub(super) fn run(
     i: usize,
     flow: Flow,
     operands: &[Datum<Tensor>],
-    symbols: &Symbols,
+    (symbols, threads): (&Symbols, usize),
     meter: Option<&Meter>,
 ) -> Result<Vec<Datum<Tensor>>, OpError> {
     let step = &executor.plan().steps[i];
@@ -59,6 +59,7 @@ pub(super) fn run(
         let params = Params::new();
         let request = Request {
             outer: Some(symbols),
+            threads,
             ..Request::of(&params)
         };
         let results = function.steps(Inputs::Data(given), request, meter);

@@ -6,6 +6,7 @@
 mod awake;
 mod bind;
 mod build;
+mod divided;
 mod error;
 mod estimate;
 mod fixed;

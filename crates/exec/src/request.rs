@@ -53,16 +53,19 @@ pub(super) struct Request<'r> {
     pub(super) watch: Watch<'r>,
     /// The tensors to write results to.
     pub(super) into: Option<&'r mut [Tensor]>,
+    /// How many threads kernels may use.
+    pub(super) threads: usize,
 }
 
 impl<'r> Request<'r> {
-    /// A run with these parameters, and nothing else.
+    /// A run with these parameters on the calling thread, and nothing else.
     pub(super) fn of(params: &'r Params) -> Request<'r> {
         Request {
             params,
             outer: None,
             watch: Watch::Nothing,
             into: None,
+            threads: 1,
         }
     }
 }
@@ -149,6 +152,7 @@ impl Executor {
             symbols: &symbols,
             meter,
             watch: request.watch,
+            threads: request.threads,
             values,
             is_done,
             held: vec![0; if meter.is_some() { self.plan().slots.len() } else { 0 }],

@@ -7,6 +7,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::awake::while_awake;
 use super::bind::Symbols;
+use super::divided::Divided;
 use super::error::RunError;
 use super::kernels::{Buffers, Kept};
 use super::layout::{Layout, Layouts};
@@ -57,6 +58,8 @@ pub struct Executor {
     pub(super) threads: usize,
     /// The threads, if there is more than one.
     pool: Option<Arc<ThreadPool>>,
+    /// What is known about how long runs take on them.
+    divided: Arc<Divided>,
     pub(super) defs: Vec<&'static OpDef>,
     /// The functions that each step calls, indexed by attribute.
     functions: Vec<Vec<Option<Executor>>>,
@@ -113,6 +116,7 @@ impl Executor {
             mode,
             threads: 1,
             pool: None,
+            divided: Arc::default(),
             defs,
             layout,
             layouts: Arc::default(),
@@ -141,6 +145,7 @@ impl Executor {
             *function = function.take().map(|f| f.with_pool(pool.clone()));
         }
         self.pool = pool;
+        self.divided = Arc::default();
         self
     }
 
@@ -314,13 +319,20 @@ impl Executor {
         self.plan.outputs.iter().zip(results).map(one).collect()
     }
 
-    /// Runs the steps on the threads of the executor.
+    /// Runs the steps on the threads of the executor, or on the calling one where that takes less time.
     fn on_threads(&self, inputs: Inputs<'_>, request: Request<'_>) -> Result<Vec<Datum<Tensor>>, RunError> {
-        let run = || self.steps(inputs, request, None);
-        match &self.pool {
-            Some(pool) => pool.install(|| while_awake(self.threads, run)),
-            None => run(),
-        }
+        let Some(pool) = &self.pool else {
+            return self.steps(inputs, request, None);
+        };
+        let is_timed = matches!(request.watch, Watch::Nothing);
+        self.divided.run(is_timed, |is_divided| {
+            if !is_divided {
+                return self.steps(inputs, request, None);
+            }
+            let threads = self.threads;
+            let request = Request { threads, ..request };
+            pool.install(|| while_awake(threads, || self.steps(inputs, request, None)))
+        })
     }
 
     /// The value of a parameter.

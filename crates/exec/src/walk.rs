@@ -29,6 +29,7 @@ pub(super) struct Walk<'r, 'w> {
     pub(super) symbols: &'r Symbols,
     pub(super) meter: Option<&'r Meter>,
     pub(super) watch: Watch<'w>,
+    pub(super) threads: usize,
     pub(super) values: &'r mut [Held],
     /// Steps that were done together with an earlier one.
     pub(super) is_done: &'r mut [bool],
@@ -122,7 +123,7 @@ impl<'r> Walk<'r, '_> {
         let operands: Each<Operand<'_>> = ready.region.inputs.iter().map(|&slot| self.operand(slot)).collect();
         let places: Each<Option<&Place>> = ready.region.outputs.iter().map(|&slot| self.place(slot)).collect();
         let context = Context {
-            threads: executor.threads,
+            threads: self.threads,
             buffers: Some(&executor.buffers),
             memory: self.layout.map(|_| self.memory.memory()),
             results: &places,
@@ -207,7 +208,7 @@ impl<'r> Walk<'r, '_> {
             },
         };
         let operands: Vec<Datum<Tensor>> = step.operands.iter().map(operand).collect();
-        let results = flow::run(self.executor, i, which, &operands, self.symbols, self.meter);
+        let results = flow::run(self.executor, i, which, &operands, (self.symbols, self.threads), self.meter);
         let results = results.map_err(|source| (String::new(), source))?;
         for (&slot, value) in step.results.iter().zip(results) {
             self.hold(slot, Held::Datum(value));
@@ -293,7 +294,7 @@ impl<'r> Walk<'r, '_> {
         let kept = &executor.kept[i];
         if executor.mode == Mode::Kernels {
             let context = Context {
-                threads: executor.threads,
+                threads: self.threads,
                 kept: Some(kept),
                 buffers: Some(&executor.buffers),
                 memory: self.layout.map(|_| self.memory.memory()),
