@@ -249,6 +249,11 @@ impl Number for Bounded {
         }
         Ok(self.value.partial_cmp(&other.value))
     }
+
+    fn is_not_a_number(&self) -> Result<bool, Refused> {
+        // Where rounding decides whether there is a value, the function that has it says so.
+        Ok(self.value.is_nan())
+    }
 }
 
 #[cfg(test)]

@@ -188,6 +188,14 @@ impl Number for Chosen {
     fn order(&self, other: &Self) -> Result<Option<Ordering>, Refused> {
         combined!((self, other), (x, y) => x.order(y), Err(refused("the order")))
     }
+
+    fn is_not_a_number(&self) -> Result<bool, Refused> {
+        match self {
+            Chosen::Exact(x) => x.is_not_a_number(),
+            Chosen::Bounded(x) => x.is_not_a_number(),
+            Chosen::Lawful(x) => x.is_not_a_number(),
+        }
+    }
 }
 
 /// The function of a number of the system `S` and of a chosen one.

@@ -322,9 +322,14 @@ pub(crate) fn parts(value: f64) -> Option<(i64, i32)> {
 /// A number with more binary digits than this may have been rounded.
 const DIGITS: u32 = 14;
 
-/// True if the constant has so many binary digits that it may be a rounded number.
+/// The number of binary digits of `f32`.
+const SINGLE: u32 = 24;
+
+/// True if the constant has so many binary digits that it may be a rounded number, or one that is rounded where it is
+/// used: an integer is taken to be as it is if `f32` has it.
 pub(crate) fn may_be_rounded(value: f64) -> bool {
-    value.fract() != 0.0 && parts(value).is_some_and(|(mantissa, _)| mantissa.unsigned_abs() >> DIGITS > 0)
+    let most = if value.fract() == 0.0 { SINGLE } else { DIGITS };
+    parts(value).is_some_and(|(mantissa, _)| mantissa.unsigned_abs() >> most > 0)
 }
 
 /// Half a unit in the last place of a narrow element type, relative to a number, if the number uses so many of the

@@ -85,6 +85,10 @@ pub trait Number: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     fn func(func: Func, x: &Self, y: Option<&Self>) -> Result<Self, Refused>;
     /// The order of two numbers; `None` if one of them is NaN.
     fn order(&self, other: &Self) -> Result<Option<Ordering>, Refused>;
+    /// True for what is not a number.
+    fn is_not_a_number(&self) -> Result<bool, Refused> {
+        Ok(self.order(self)?.is_none())
+    }
 }
 
 macro_rules! float_number {

@@ -327,7 +327,7 @@ fn bitwise_not<S: System>(e: &Eval<'_, S>) -> Out<S> {
 }
 
 fn is_nan<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let holds = |x: &S| Ok(x.order(x)?.is_none());
+    let holds = |x: &S| Ok(x.is_not_a_number()?);
     Ok(vec![Value::Bool(map(e.operand(0)?.real()?, holds)?)])
 }
 

@@ -2,6 +2,7 @@
 
 use super::data::{self, Data, Results, Values};
 use super::element::ElementMismatch;
+use super::exact;
 use super::finding::{Evidence, Fault, Finding, Mismatch};
 use super::sides::output_mismatch;
 use super::steps;
@@ -113,22 +114,41 @@ pub(super) fn compare_in_f64_at(
     } else {
         None
     };
+    // An infinity that the source writes counts, unless others may come from overflow.
+    let infinite = !kind.is_lenient() && data::has_written_infinity(graph, &sides.source);
     // Integer and boolean results can hide that they came from infinity or NaN, or from numbers that differ only by
     // rounding. Among large numbers, the target may overflow where the source does not.
     let finite = |results: &Results<Bounded>| {
         let inner = results.inner.iter().filter_map(|v| v.real().ok()).flatten();
-        inner.into_iter().all(|x| x.value.is_finite())
+        inner
+            .into_iter()
+            .all(|x| x.value.is_finite() || infinite && x.value.is_infinite())
     };
     let defined = finite(&a) && (!kind.is_lenient() || finite(&b));
+    let mut is_compared = false;
     for (output, (x, y)) in a.outputs.iter().zip(&b.outputs).enumerate() {
         let mismatch = match (x, y) {
             (Value::Real(x), Value::Real(y)) if x.shape() == y.shape() => {
-                mismatch_beyond_bounds(class, x, y, kind, slack, measured)
+                let counts = |p: &Bounded| p.value.is_finite() || infinite && p.value.is_infinite();
+                is_compared |= x.is_empty() || x.iter().any(counts);
+                mismatch_of_infinities(x, y, infinite)
+                    .or_else(|| mismatch_beyond_bounds(class, x, y, kind, slack, measured))
             }
             _ if !defined || trace.unsure => None,
-            _ => output_mismatch(sides, output, x, y),
+            _ => {
+                is_compared = true;
+                output_mismatch(sides, output, x, y)
+            }
         };
         if let Some(at) = mismatch {
+            // What overflows in the source is a number that was not computed.
+            if kind.is_lenient() && !finite(&a) {
+                return Finding::Unknown;
+            }
+            // Rounding alone decides a step that it is close to.
+            if trace.unsure && !exact::differ_at(sides, target, &values) {
+                return Finding::Unknown;
+            }
             return Finding::Mismatch(Box::new(Mismatch {
                 fault: Fault::Values,
                 output,
@@ -137,7 +157,20 @@ pub(super) fn compare_in_f64_at(
             }));
         }
     }
-    Finding::Agree(Evidence::Rounded)
+    if is_compared {
+        Finding::Agree(Evidence::Rounded)
+    } else {
+        Finding::Unknown
+    }
+}
+
+/// The first elements of which that of the source is infinite and the other is not the same, if infinities count.
+fn mismatch_of_infinities(x: &Nd<Bounded>, y: &Nd<Bounded>, count: bool) -> Option<ElementMismatch> {
+    let differ = |(p, q): (&Bounded, &Bounded)| p.value.is_infinite() && p.value != q.value;
+    let place = x.iter().zip(y.iter()).position(differ).filter(|_| count)?;
+    let number = |n: Option<&Bounded>| n.map(|n| n.value);
+    let (p, q) = (number(x.iter().nth(place)), number(y.iter().nth(place)));
+    Some(ElementMismatch::at(x.shape(), place, p.as_ref(), q.as_ref()))
 }
 
 fn magnitude(results: &Results<Bounded>) -> f64 {

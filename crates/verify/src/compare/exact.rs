@@ -293,6 +293,12 @@ enum RationalResult {
     Undefined,
 }
 
+/// True if the sides are known to differ over the rational numbers at given values.
+pub(super) fn differ_at(sides: &Sides, target: &[VertexId], values: &Values) -> bool {
+    let found = in_rationals_at(sides, target, Laws::ALL, values);
+    matches!(found, RationalResult::Mismatch { trace, .. } if trace.unknown == 0)
+}
+
 /// Compares over the rational numbers at given values.
 fn in_rationals_at(sides: &Sides, target: &[VertexId], laws: Laws, values: &Values) -> RationalResult {
     let graph = &sides.graph;
@@ -306,22 +312,18 @@ fn in_rationals_at(sides: &Sides, target: &[VertexId], laws: Laws, values: &Valu
     let (Some(a), Some(b)) = (a, b) else {
         return RationalResult::Undefined;
     };
+    let infinite = data::has_written_infinity(graph, &sides.source);
+    let counts = |x: &Exact| x.is_finite() || infinite && !x.is_undefined();
     // Integer and boolean results can hide that they came from infinity or NaN.
-    let reals = |r: &Results<Exact>| {
-        r.inner
-            .iter()
-            .filter_map(|v| v.real().ok())
-            .flatten()
-            .all(Exact::is_finite)
-    };
+    let reals = |r: &Results<Exact>| r.inner.iter().filter_map(|v| v.real().ok()).flatten().all(counts);
     let defined = reals(&a) && reals(&b);
     let mut seen = false;
     for (output, (x, y)) in a.outputs.iter().zip(&b.outputs).enumerate() {
         let mismatch = match (x, y) {
             (Value::Real(x), Value::Real(y)) if x.shape() == y.shape() => {
-                seen |= x.is_empty() || x.iter().any(Exact::is_finite);
-                // A rule promises nothing where the source is infinite or NaN.
-                let differs = |(p, q): (&Exact, &Exact)| p.is_finite() && p != q;
+                seen |= x.is_empty() || x.iter().any(counts);
+                // A rule promises nothing where the source is infinite or NaN, unless it writes infinity itself.
+                let differs = |(p, q): (&Exact, &Exact)| counts(p) && p != q;
                 let place = x.iter().zip(y.iter()).position(differs);
                 if place.and_then(|i| y.iter().nth(i)).is_some_and(Exact::is_undefined) {
                     return RationalResult::Undefined;

@@ -12,7 +12,7 @@ use super::facts::{Effort, Facts};
 use super::form::Form;
 use super::meaning::{At, Meaning};
 use super::suspects::Suspects;
-use super::{block, certificate, choices, defined, laws, stages};
+use super::{block, certificate, choices, defined, laws, signs, stages};
 use tautomer_graph::{Graph, Node, VertexId, expand_composites};
 use tautomer_op::{Fact, Formula, Infer, Made, Op, OpDef, OpTraits, ShapeRule};
 use tautomer_rewrite::Trial;
@@ -362,6 +362,9 @@ pub(super) fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<Ve
         && let Some((x, y)) = defined::where_finite(case, &x, &y)?
         && choices::equal(&x, &y, promise)
     {
+        return Ok(vec![x, y]);
+    }
+    if signs::equal(&x, &y, promise) {
         return Ok(vec![x, y]);
     }
     if laws::nearly_equal(&x, &y, laws::rounding(meaning.dtype(a))) {

@@ -47,6 +47,11 @@ pub(super) fn equal(a: &Expr, b: &Expr, promise: Promise) -> bool {
         }
 }
 
+/// True if the formulas are equal whatever the conditions in them are, without looking for truth values elsewhere.
+pub(super) fn same(a: &Expr, b: &Expr, promise: Promise) -> bool {
+    equal_below(a, b, promise, &[], 0)
+}
+
 /// Adds the elements that are true or false, since they are operands of functions of truth values.
 fn truths_in(x: &Expr, out: &mut Vec<Expr>) {
     for (factor, _) in x.terms().iter().flat_map(|(product, _)| product) {

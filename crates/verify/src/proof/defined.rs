@@ -19,7 +19,7 @@ use tautomer_op::known;
 use tautomer_tensor::Dim;
 
 /// Functions that have a value at all real numbers.
-const TOTAL: [&str; 17] = [
+pub(super) const TOTAL: [&str; 17] = [
     known::EXP,
     known::TANH,
     known::ERF,

@@ -61,6 +61,9 @@ pub(super) enum Fun {
 /// The conversion to a floating-point type, where its rounding counts.
 pub(super) const ROUNDED: &str = "rounded";
 
+/// One divided by 0, which is no number.
+pub(super) const INVERSE_OF_ZERO: &str = "inverse of 0";
+
 /// An integer that is computed by sums and products, which wrap around in its type.
 pub(super) const VALUE: &str = "value";
 
@@ -305,7 +308,7 @@ impl Expr {
     /// One divided by it.
     pub(super) fn inverse(&self) -> Expr {
         match &*self.0 {
-            [] => Expr::apply("inverse of 0", Vec::new()),
+            [] => Expr::apply(INVERSE_OF_ZERO, Vec::new()),
             [(product, c)] => {
                 let mut out = Expr::number(c.recip());
                 for (factor, exponent) in product {

@@ -160,7 +160,9 @@ pub(super) fn function(
         (Function::Quotient, [_, b]) if !b.as_number().is_some_and(|n| n.is_positive()) => {
             Expr::apply(Fun::In(name, to), args)
         }
-        (Function::Named, [_]) if from.is_int() && !looks_first && name != known::SIGN => {
+        (Function::Named, [_])
+            if from.is_int() && !looks_first && !matches!(name, known::SIGN | known::BITWISE_NOT) =>
+        {
             Expr::apply(Fun::In(name, to), args)
         }
         // Of two integers, one is less or equal if the other is not less; a NaN would be neither.

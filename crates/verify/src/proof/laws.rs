@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
+use super::bits;
 use super::expr::{Expr, Factor, Fun, Product, VALUE};
 use super::function::is_one_value;
 use super::order::{is_constant, order};
@@ -58,8 +59,14 @@ pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
             }
             commutative(name, args)
         }
-        (known::EQUAL | known::XOR | known::BITWISE_AND | known::BITWISE_OR | known::BITWISE_XOR, _) => {
-            commutative(name, args)
+        (known::EQUAL | known::XOR, _) => commutative(name, args),
+        (known::BITWISE_AND | known::BITWISE_OR | known::BITWISE_XOR | known::BITWISE_NOT, all) => {
+            let combined = bits::combined(name, all);
+            combined.unwrap_or_else(|| commutative(name, args))
+        }
+        // Numbers of a type that wraps around are marked, so these are not.
+        (known::LESS | known::LESS_OR_EQUAL, [a, b]) if is_turned(a) && is_turned(b) => {
+            apply(name, vec![b.neg(), a.neg()])
         }
         (known::LESS, [a, b]) if a == b && matches!(a.as_factor(), Some(Factor::Element(..))) => Expr::zero(),
         // One relation serves for both directions.
@@ -68,6 +75,7 @@ pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
         (known::ABS, [x]) => match (x.as_factor(), x.as_number()) {
             (_, Some(v)) => Expr::number(v.abs()),
             (Some(Factor::Apply(f, _)), _) if matches!(f.name(), known::ABS | known::EXP | known::SQRT) => x.clone(),
+            _ if is_square(x) => x.clone(),
             _ => {
                 let x = positive(x);
                 // Move a common factor outside.
@@ -78,19 +86,28 @@ pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
         },
         (known::SIGN | known::FLOOR | known::CEIL | known::ROUND, [x]) => match (x.as_factor(), x.as_number()) {
             (Some(Factor::Apply(f, _)), _) if f.is(name) => x.clone(),
+            (Some(Factor::Apply(f, _)), _) if name != known::SIGN && TO_INTEGERS.contains(&f.name()) => x.clone(),
             (_, Some(v)) => match name {
                 known::SIGN => Expr::number(v.signum()),
                 known::FLOOR => Expr::number(v.floor()),
                 known::CEIL => Expr::number(v.ceil()),
                 _ => Expr::number(to_nearest(&v)),
             },
+            _ if positive(x) != *x => {
+                let turned = match name {
+                    known::FLOOR => known::CEIL,
+                    known::CEIL => known::FLOOR,
+                    _ => name,
+                };
+                apply(turned, vec![x.neg()]).neg()
+            }
             // Nondecreasing functions commute with maximum and minimum.
             _ if name != known::SIGN => match opened(x) {
                 Some((lattice_name, all)) => {
                     let all = all.into_iter().map(|one| apply(name, vec![one]));
                     lattice(lattice_name, all.collect())
                 }
-                None => Expr::apply(name, args),
+                None => rounded(name, x),
             },
             _ => Expr::apply(name, args),
         },
@@ -100,10 +117,83 @@ pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
         (known::DIV, [a, b]) if b.as_number().is_some_and(|v| v.is_one()) => a.clone(),
         (known::SQRT, [x]) => match x.as_number() {
             Some(v) if v.is_zero() || v.is_one() => x.clone(),
-            _ => Expr::apply(name, args),
+            _ => root(x),
         },
         (known::POW, [x, y]) => power(x, y),
+        (name, [x]) if ODD.contains(&name) => {
+            let own = positive(x);
+            let value = Expr::apply(name, vec![own.clone()]);
+            if own == *x { value } else { value.neg() }
+        }
+        (known::COS | known::COSH, [x]) => Expr::apply(name, vec![positive(x)]),
         _ => Expr::apply(fun, args),
+    }
+}
+
+/// Functions whose results are integers.
+const TO_INTEGERS: [&str; 3] = [known::FLOOR, known::CEIL, known::ROUND];
+
+/// `x` rounded to an integer: an integer that is added to it is outside. An odd one would change which of two integers
+/// is the even one.
+fn rounded(name: &'static str, x: &Expr) -> Expr {
+    let number = x.terms().iter().find(|(product, _)| product.is_empty());
+    let whole = number.map_or_else(BigRational::zero, |(_, v)| v.floor());
+    if whole.is_zero() || name == known::ROUND {
+        return Expr::apply(name, vec![x.clone()]);
+    }
+    let whole = Expr::number(whole);
+    apply(name, vec![x.sub(&whole)]).add(&whole)
+}
+
+/// Functions that turn with the sign of their operand.
+const ODD: [&str; 8] = [
+    known::SIN,
+    known::TAN,
+    known::SINH,
+    known::ASIN,
+    known::ATAN,
+    known::ASINH,
+    known::ATANH,
+    known::ERF,
+];
+
+/// True for the negation of a factor.
+fn is_turned(x: &Expr) -> bool {
+    x.neg().as_factor().is_some()
+}
+
+/// True for a product of squares, which is not negative.
+fn is_square(x: &Expr) -> bool {
+    let [(product, c)] = x.terms() else { return false };
+    c.is_positive() && product.iter().all(|(factor, e)| e % 2 == 0 || is_positive(factor))
+}
+
+/// The square root: squares are outside of it, as magnitudes.
+fn root(x: &Expr) -> Expr {
+    let whole = |x: &Expr| Expr::apply(known::SQRT, vec![x.clone()]);
+    let [(product, c)] = x.terms() else { return whole(x) };
+    let (mut outside, mut inner) = (Expr::int(1), c.clone());
+    if c.is_positive() {
+        let by = BigRational::new(c.numer().sqrt(), c.denom().sqrt());
+        if &by * &by == *c {
+            (outside, inner) = (Expr::number(by), BigRational::one());
+        }
+    }
+    let mut inside = Product::new();
+    for (factor, e) in product {
+        let times = e.div_euclid(2);
+        if times != 0 {
+            let size = apply(known::ABS, vec![Expr::factor(factor.clone())]);
+            outside = outside.mul(&whole_power(&size, times));
+        }
+        if e % 2 != 0 {
+            inside.push((factor.clone(), 1));
+        }
+    }
+    let inside = Expr::from_terms(vec![(inside, inner)]);
+    match inside.as_number() {
+        Some(v) if v.is_one() => outside,
+        _ => outside.mul(&whole(&inside)),
     }
 }
 
@@ -158,7 +248,17 @@ pub(super) fn whole(name: &'static str, args: Vec<Expr>, dtype: DType) -> Expr {
                         .collect(),
                 );
             }
-            lattice(name, args.iter().map(|e| in_order(e, dtype)).collect())
+            // What is at the end of the range of the type decides nothing.
+            let end = |x: &Expr| {
+                let (least, most) = dtype.int_range()?;
+                let end = if name == known::MAX { least } else { most };
+                x.as_number().filter(|v| *v == BigRational::from_integer(end.into()))
+            };
+            let mut args: Vec<Expr> = args.iter().map(|e| in_order(e, dtype)).collect();
+            if args.iter().any(|x| end(x).is_none()) {
+                args.retain(|x| end(x).is_none());
+            }
+            lattice(name, args)
         }
         // An unsigned integer is its own magnitude.
         (known::ABS, [x]) => magnitude(x, dtype),
@@ -278,7 +378,7 @@ pub(super) fn multiply(a: &Expr, b: &Expr) -> Expr {
 
 /// The expression with squares of roots and magnitudes simplified: `sqrt(x)² = x`, `|x|² = x²`.
 pub(super) fn settled(x: &Expr) -> Expr {
-    let special = |f: &Factor| matches!(f, Factor::Apply(name, _) if matches!(name.name(), known::SQRT | known::ABS));
+    let special = |f: &Factor| matches!(f, Factor::Apply(name, _) if matches!(name.name(), known::SQRT | known::ABS) || matches!(name, Fun::In(known::ABS, _)));
     if !x
         .terms()
         .iter()
@@ -292,7 +392,9 @@ pub(super) fn settled(x: &Expr) -> Expr {
         for (factor, e) in product {
             let (of, times) = match factor {
                 Factor::Apply(name, args) if name.is(known::SQRT) => (Some(&args[0]), e / 2),
-                Factor::Apply(name, args) if name.is(known::ABS) => (Some(&args[0]), e / 2 * 2),
+                Factor::Apply(name, args) if name.is(known::ABS) || matches!(name, Fun::In(known::ABS, _)) => {
+                    (Some(&args[0]), e / 2 * 2)
+                }
                 _ => (None, 0),
             };
             let left = if of.is_some() { e % 2 } else { *e };
@@ -326,10 +428,20 @@ fn exponential(x: &Expr) -> Expr {
         out = out.mul(&match (of.as_factor(), times) {
             (Some(Factor::Apply(f, inner)), Some(n)) if f.is(known::LOG) => whole_power(&inner[0], n),
             (_, Some(n)) => whole_power(&Expr::apply(known::EXP, vec![of.clone()]), n),
+            (Some(Factor::Apply(f, inner)), None) if f.is(known::LOG) && half(c).is_some() => {
+                whole_power(&apply(known::SQRT, vec![inner[0].clone()]), half(c).unwrap_or(0))
+            }
             (_, None) => Expr::apply(known::EXP, vec![of.mul(&Expr::number(c.clone()))]),
         });
     }
     out
+}
+
+/// How many halves a number is, if they are few.
+fn half(c: &BigRational) -> Option<i32> {
+    let twice = c * BigRational::from_integer(2.into());
+    let n = twice.is_integer().then(|| twice.to_integer()).and_then(|n| n.to_i32())?;
+    (n.abs() <= 8).then_some(n)
 }
 
 /// `log(a · b) = log a + log b` for positive factors, `log(exp x) = x`,
@@ -342,6 +454,7 @@ fn logarithm(x: &Expr) -> Expr {
         return product.iter().fold(Expr::zero(), |sum, (f, e)| {
             let log = match f {
                 Factor::Apply(name, args) if name.is(known::EXP) => args[0].clone(),
+                Factor::Inverse(sum) => logarithm(sum).neg(),
                 _ => Expr::apply(known::LOG, vec![Expr::factor(f.clone())]),
             };
             sum.add(&log.mul(&Expr::int(i64::from(*e))))
@@ -379,6 +492,7 @@ pub(super) fn is_sum_of_positive(x: &Expr) -> bool {
 pub(super) fn is_positive(factor: &Factor) -> bool {
     match factor {
         Factor::Apply(fun, _) => fun.is(known::EXP),
+        Factor::Inverse(sum) => is_sum_of_positive(sum),
         Factor::Fold(fold) => {
             matches!(fold.kind, super::expr::Kind::Sum)
                 && fold.guards.is_empty()
@@ -530,7 +644,7 @@ fn positive(x: &Expr) -> Expr {
 }
 
 /// True if the value is 0 or 1.
-fn is_truth(x: &Expr) -> bool {
+pub(super) fn is_truth(x: &Expr) -> bool {
     const RELATIONS: [&str; 9] = [
         known::LESS,
         known::LESS_OR_EQUAL,

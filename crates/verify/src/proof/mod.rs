@@ -6,6 +6,7 @@
 //! a symbolic index becomes a formula in a normal form, and the formulas are compared. A proof holds over the real
 //! numbers, and for all functions that obey the laws.
 
+mod bits;
 mod block;
 mod case;
 mod cases;
@@ -34,6 +35,7 @@ mod order;
 mod products;
 mod ranks;
 mod scope;
+mod signs;
 mod stages;
 mod suspects;
 mod terms;
