@@ -14,13 +14,15 @@ const CAP: usize = 20;
 const SCHEMA: u32 = 1;
 
 impl Diagnostics {
-    /// As text with excerpts of the source, in colour on request; at most 20 problems.
+    /// As text with excerpts of the source, in colour on request; at most 20 problems, of which warnings come last if
+    /// there are more.
     pub fn render(&self, colour: bool) -> String {
-        let mut parts: Vec<String> = self
-            .iter()
-            .take(CAP)
-            .map(|diagnostic| diagnostic.render(colour))
-            .collect();
+        let mut shown: Vec<&Diagnostic> = self.iter().collect();
+        if shown.len() > CAP {
+            shown.sort_by_key(|diagnostic| diagnostic.severity != Severity::Error);
+        }
+        let shown = shown.iter().take(CAP);
+        let mut parts: Vec<String> = shown.map(|diagnostic| diagnostic.render(colour)).collect();
         if let more @ 1.. = self.len().saturating_sub(CAP) {
             parts.push(format!("{more} more\n"));
         }

@@ -40,6 +40,10 @@ fn long_lists_are_cut() {
     let text = problems.render(false);
     assert_eq!(text.matches("error[T0001]").count(), 20);
     assert!(text.ends_with("5 more\n"));
+    // Whatever is left out, errors are not hidden by warnings.
+    let mut problems: Diagnostics = (0..25).map(|_| Diagnostic::warning("T0310", "x")).collect();
+    problems.push(Diagnostic::error("T0001", "x"));
+    assert!(problems.render(false).starts_with("error[T0001]"));
 }
 
 #[test]

@@ -40,6 +40,10 @@ impl Slip<'_> {
             "?" => "variables have no prefix: `rule name(x) { … }` declares `x`, and its sides use `x`".to_owned(),
             "->" if self.is_rules => "the sides of a rule are separated by `=>`".to_owned(),
             ":" if last == "lambda" || self.first_word() == "def" => function_help(),
+            "and" | "or" if self.is_called() => {
+                let operator = if self.found == "and" { "&&" } else { "||" };
+                format!("`{}` has its operands on both sides: `a {operator} b`", self.found)
+            }
             "fn" | "opaque" if self.is_rules && begins => {
                 format!("this looks like a program (.taut); a rule file has rules: {item}")
             }
@@ -66,6 +70,11 @@ impl Slip<'_> {
             },
         };
         Some(help)
+    }
+
+    /// True if what was found is followed by operands in parentheses.
+    fn is_called(&self) -> bool {
+        self.text[self.at + self.found.len()..].trim_start().starts_with('(')
     }
 
     /// The first word of the line or statement that contains the position, if a second word or the position follows it.

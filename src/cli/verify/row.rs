@@ -100,6 +100,13 @@ fn text(report: &Report, width: usize, verbose: bool) -> String {
         for (name, value) in &example.values {
             out.push_str(&format!("  {name} = {}\n", numbers(value)));
         }
+        if !report.rule.assuming.is_empty() {
+            let assumed: Vec<String> = report.rule.assuming.iter().map(|fact| format!("`{fact}`")).collect();
+            out.push_str(&format!(
+                "  the rule assumes {}, which is not known of these values\n",
+                assumed.join(", ")
+            ));
+        }
         let at = place(example);
         out.push_str(&format!(
             "  {at}: {} in the source, {} in the target\n",
@@ -124,6 +131,9 @@ pub(in crate::cli) fn numbers(value: &tautomer::tensor::Tensor) -> String {
         let more = if all.len() > SHOWN { ", …" } else { "" };
         format!("[{}{more}]", all[..all.len().min(SHOWN)].join(", "))
     };
+    if let tautomer::tensor::Tensor::Utf8(texts) = value {
+        return format!("{}: {}", value.ty(), list(texts.iter().map(|x| format!("{x:?}")).collect()));
+    }
     let elements = match (value.dtype().is_float(), value.to_f64s(), value.to_ints()) {
         (true, Some(v), _) => list(v.iter().map(|x| format!("{x:?}")).collect()),
         (_, _, Some(v)) => list(v.iter().map(ToString::to_string).collect()),

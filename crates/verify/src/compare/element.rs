@@ -99,6 +99,10 @@ pub(crate) fn bit_mismatch(a: &Tensor, b: &Tensor) -> Option<ElementMismatch> {
             found: text(&y),
         });
     }
+    if let (Tensor::Utf8(x), Tensor::Utf8(y)) = (a, b) {
+        let at = x.iter().zip(y).position(|(p, q)| p != q)?;
+        return Some(ElementMismatch::at(a.shape(), at, x.iter().nth(at), y.iter().nth(at)));
+    }
     match (a.to_ints(), b.to_ints()) {
         (Some(x), Some(y)) => {
             let at = x.iter().zip(&y).position(|(p, q)| p != q)?;

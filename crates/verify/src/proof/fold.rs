@@ -32,6 +32,13 @@ pub(super) struct Parts {
 /// The elements combined over all values of `symbol` from 0 to below `count`.
 pub(super) fn fold(case: &Case, kind: Kind, symbol: &Arc<str>, count: &Dim, cases: &Cases) -> Res<Expr> {
     let range = || vec![(symbol.clone(), count.clone())];
+    // A product of exponentials is that of the sum.
+    if kind == Kind::Product && cases.iter().all(|(_, value)| laws::is_exponential(value)) {
+        let exponent = |(guards, value): &(Vec<Dim>, Expr)| (guards.clone(), laws::apply(known::LOG, vec![value.clone()]));
+        let exponents = cases.iter().map(exponent).collect();
+        let sum = fold(case, Kind::Sum, symbol, count, &exponents)?;
+        return Ok(laws::apply(known::EXP, vec![sum]));
+    }
     if kind == Kind::Sum {
         let mut out = Expr::zero();
         for (guards, value) in cases {
@@ -427,6 +434,16 @@ fn narrowed(case: &Case, mut parts: Parts) -> Res<Option<Parts>> {
             put(&mut parts, &symbol, &Dim::Const(0));
             continue;
         }
+        if let Some((range, guards, value)) = fixed(case, &parts) {
+            let (symbol, _) = parts.ranges.remove(range);
+            let mut at = 0;
+            parts.guards.retain(|_| {
+                at += 1;
+                !guards.contains(&(at - 1))
+            });
+            put(&mut parts, &symbol, &value);
+            continue;
+        }
         for at in 0..parts.guards.len() {
             let guard = case.simplified(&parts.guards[at]);
             for range in 0..parts.ranges.len() {
@@ -485,6 +502,28 @@ fn narrowed(case: &Case, mut parts: Parts) -> Res<Option<Parts>> {
     parts.guards.sort();
     parts.guards.dedup();
     Ok(Some(parts))
+}
+
+/// A range of which two guards leave one value, which is known to be in it; the guards, and the value.
+fn fixed(case: &Case, parts: &Parts) -> Option<(usize, [usize; 2], Dim)> {
+    let guards: Vec<Dim> = parts.guards.iter().map(|guard| case.simplified(guard)).collect();
+    for (i, guard) in guards.iter().enumerate() {
+        let Some(j) = (i + 1..guards.len()).find(|&j| guards[j].clone() + guard.clone() == Dim::Const(0)) else {
+            continue;
+        };
+        for (range, (symbol, count)) in parts.ranges.iter().enumerate() {
+            let Some((c, rest)) = linear_in(guard, symbol).filter(|(c, _)| c.abs() == 1) else {
+                continue;
+            };
+            let value = if c > 0 { -rest } else { rest };
+            let inside = [value.clone(), count.clone() - Dim::Const(1) - value.clone()];
+            let others = parts.ranges.iter().any(|(own, n)| mentions(n, symbol) || mentions(&value, own));
+            if !others && inside.iter().all(|d| case.known_sign(d) == Some(true)) {
+                return Some((range, [i, j], value));
+            }
+        }
+    }
+    None
 }
 
 /// The facts that the ranges imply for their symbols.

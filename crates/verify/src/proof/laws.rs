@@ -181,6 +181,13 @@ fn root(x: &Expr) -> Expr {
     }
     let mut inside = Product::new();
     for (factor, e) in product {
+        if let Factor::Apply(f, args) = factor
+            && f.is(known::EXP)
+        {
+            let half = BigRational::new((*e).into(), 2.into());
+            outside = outside.mul(&exponential(&args[0].mul(&Expr::number(half))));
+            continue;
+        }
         let times = e.div_euclid(2);
         if times != 0 {
             let size = apply(known::ABS, vec![Expr::factor(factor.clone())]);
@@ -486,6 +493,12 @@ pub(super) fn is_sum_of_positive(x: &Expr) -> bool {
     x.terms()
         .iter()
         .all(|(product, c)| c.is_positive() && product.iter().all(|(factor, _)| is_positive(factor)))
+}
+
+/// True for a product of exponentials.
+pub(super) fn is_exponential(x: &Expr) -> bool {
+    let is_exp = |factor: &Factor| matches!(factor, Factor::Apply(f, _) if f.is(known::EXP));
+    matches!(x.terms(), [(product, c)] if c.is_one() && product.iter().all(|(factor, _)| is_exp(factor)))
 }
 
 /// True for factors that are positive wherever they are defined.

@@ -71,7 +71,25 @@ impl Meaning<'_> {
                 let (start, step) = (only(start)?, only(step)?);
                 self.combined(&[start, step], &|args| Ok(args[0].add(&place.mul(&args[1]))))?
             }
-            Made::Diagonals => return Ok(None),
+            Made::Diagonals => {
+                let index = self.index(at, shape);
+                let [.., i, j] = index.as_slice() else {
+                    return Err(Stop::Empty);
+                };
+                // How far above the diagonal the element is.
+                let above = j.clone() - i.clone() - call.int("k").unwrap_or(Dim::Const(0));
+                let below = -above.clone();
+                let zero = || Ok(single(Expr::zero()));
+                let kept = || self.element(x()?, at);
+                match call.def.attr_index("upper") {
+                    None => {
+                        let one = || Ok(single(Expr::int(1)));
+                        self.choose(&above, &|| self.choose(&below, &one, &zero), &zero)?
+                    }
+                    Some(_) if call.flag("upper") => self.choose(&above, &kept, &zero)?,
+                    Some(_) => self.choose(&below, &kept, &zero)?,
+                }
+            }
         }))
     }
 
