@@ -322,14 +322,16 @@ pub(crate) fn parts(value: f64) -> Option<(i64, i32)> {
 /// A number with more binary digits than this may have been rounded.
 const DIGITS: u32 = 14;
 
-/// The number of binary digits of `f32`.
-const SINGLE: u32 = 24;
+/// From here on, `f32` does not have all integers.
+const LARGE: f64 = (1 << 24) as f64;
 
 /// True if the constant has so many binary digits that it may be a rounded number, or one that is rounded where it is
-/// used: an integer is taken to be as it is if `f32` has it.
+/// used.
 pub(crate) fn may_be_rounded(value: f64) -> bool {
-    let most = if value.fract() == 0.0 { SINGLE } else { DIGITS };
-    parts(value).is_some_and(|(mantissa, _)| mantissa.unsigned_abs() >> most > 0)
+    if value.fract() == 0.0 {
+        return value.abs() >= LARGE;
+    }
+    parts(value).is_some_and(|(mantissa, _)| mantissa.unsigned_abs() >> DIGITS > 0)
 }
 
 /// Half a unit in the last place of a narrow element type, relative to a number, if the number uses so many of the

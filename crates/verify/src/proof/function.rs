@@ -51,7 +51,10 @@ pub(super) fn is_element(x: &Expr) -> bool {
 }
 
 /// `a >= b`, for integers.
-fn is_not_less(a: &Expr, b: &Expr) -> Expr {
+fn is_not_less(a: &Expr, b: &Expr, dtype: DType) -> Expr {
+    if laws::is_never_less(a, b, dtype) {
+        return Expr::int(1);
+    }
     laws::apply(known::NOT, vec![laws::apply(known::LESS, vec![a.clone(), b.clone()])])
 }
 
@@ -165,9 +168,11 @@ pub(super) fn function(
         {
             Expr::apply(Fun::In(name, to), args)
         }
+        (_, [a, b]) if name == known::LESS && laws::is_never_less(a, b, from) => Expr::zero(),
+        (_, [a, b]) if name == known::GREATER && laws::is_never_less(b, a, from) => Expr::zero(),
         // Of two integers, one is less or equal if the other is not less; a NaN would be neither.
-        (_, [a, b]) if from.is_int() && name == known::LESS_OR_EQUAL => is_not_less(b, a),
-        (_, [a, b]) if from.is_int() && name == known::GREATER_OR_EQUAL => is_not_less(a, b),
+        (_, [a, b]) if from.is_int() && name == known::LESS_OR_EQUAL => is_not_less(b, a, from),
+        (_, [a, b]) if from.is_int() && name == known::GREATER_OR_EQUAL => is_not_less(a, b, from),
         // NaN alone differs from itself.
         (_, [a, b])
             if a == b

@@ -255,15 +255,17 @@ pub(super) fn whole(name: &'static str, args: Vec<Expr>, dtype: DType) -> Expr {
                         .collect(),
                 );
             }
-            // What is at the end of the range of the type decides nothing.
-            let end = |x: &Expr| {
-                let (least, most) = dtype.int_range()?;
-                let end = if name == known::MAX { least } else { most };
-                x.as_number().filter(|v| *v == BigRational::from_integer(end.into()))
-            };
+            // What is at one end of the range of the type decides nothing, and at the other everything.
+            let (least, most) = ends(dtype);
+            let (idle, last) = if name == known::MAX { (least, most) } else { (most, least) };
             let mut args: Vec<Expr> = args.iter().map(|e| in_order(e, dtype)).collect();
-            if args.iter().any(|x| end(x).is_none()) {
-                args.retain(|x| end(x).is_none());
+            if let Some(end) = last.filter(|end| args.contains(end)) {
+                return end;
+            }
+            if let Some(end) = idle
+                && args.iter().any(|x| *x != end)
+            {
+                args.retain(|x| *x != end);
             }
             lattice(name, args)
         }
@@ -281,6 +283,22 @@ pub(super) fn whole(name: &'static str, args: Vec<Expr>, dtype: DType) -> Expr {
         (known::WHERE, [c, a, b]) => choice(c, a, b, false),
         _ => apply(name, args),
     }
+}
+
+/// The least and the greatest number of an integer type.
+fn ends(dtype: DType) -> (Option<Expr>, Option<Expr>) {
+    let number = |n: i128| Expr::number(BigRational::from_integer(n.into()));
+    let range = dtype.int_range();
+    (
+        range.map(|(least, _)| number(least)),
+        range.map(|(_, most)| number(most)),
+    )
+}
+
+/// True if one integer cannot be less than another: nothing is less than the least number of a type.
+pub(super) fn is_never_less(a: &Expr, b: &Expr, dtype: DType) -> bool {
+    let (least, most) = ends(dtype);
+    least.is_some_and(|least| *b == least) || most.is_some_and(|most| *a == most)
 }
 
 fn is_number(x: &Expr, n: i64) -> bool {
