@@ -1,5 +1,6 @@
 //! Wrong rules that hold nearly everywhere are refuted with any seed: `tests/data/wrong.rules` has one for each way to
-//! be missed, and `tests/data/unreached.rules` those of which a part is out of reach.
+//! be missed, and `tests/data/unreached.rules` those of which a part is out of reach. The rules of `tests/data/true.rules`
+//! are proved.
 //!
 //! Release builds try three seeds, and `TAUTOMER_WRONG_SEEDS=10` tries ten. With `TAUTOMER_TEST_DATA`, the files of its directory
 //! `attack` are tried as well.
@@ -49,6 +50,14 @@ fn wrong_rules_are_refuted_with_any_seed() {
     assert!(rules.len() > 30);
     let missed = others(&rules, &|_, report| report.verdict.level() == Level::Refuted);
     assert!(missed.is_empty(), "not refuted:\n{}", missed.join("\n"));
+}
+
+#[test]
+fn true_rules_are_proved_with_any_seed() {
+    let rules = load(Path::new("tests/data/true.rules"));
+    assert!(rules.len() > 30);
+    let missed = others(&rules, &|_, report| report.verdict.level() == Level::ProvedAll);
+    assert!(missed.is_empty(), "not proved in full:\n{}", missed.join("\n"));
 }
 
 #[test]

@@ -208,7 +208,14 @@ impl<'r> Walk<'r, '_> {
             },
         };
         let operands: Vec<Datum<Tensor>> = step.operands.iter().map(operand).collect();
-        let results = flow::run(self.executor, i, which, &operands, (self.symbols, self.threads), self.meter);
+        let results = flow::run(
+            self.executor,
+            i,
+            which,
+            &operands,
+            (self.symbols, self.threads),
+            self.meter,
+        );
         let results = results.map_err(|source| (String::new(), source))?;
         for (&slot, value) in step.results.iter().zip(results) {
             self.hold(slot, Held::Datum(value));

@@ -132,7 +132,11 @@ pub(in crate::cli) fn numbers(value: &tautomer::tensor::Tensor) -> String {
         format!("[{}{more}]", all[..all.len().min(SHOWN)].join(", "))
     };
     if let tautomer::tensor::Tensor::Utf8(texts) = value {
-        return format!("{}: {}", value.ty(), list(texts.iter().map(|x| format!("{x:?}")).collect()));
+        return format!(
+            "{}: {}",
+            value.ty(),
+            list(texts.iter().map(|x| format!("{x:?}")).collect())
+        );
     }
     let elements = match (value.dtype().is_float(), value.to_f64s(), value.to_ints()) {
         (true, Some(v), _) => list(v.iter().map(|x| format!("{x:?}")).collect()),

@@ -3,7 +3,7 @@
 use super::data::{self, Data, Results, Values};
 use super::element::ElementMismatch;
 use super::exact;
-use super::finding::{Evidence, Fault, Finding, Mismatch};
+use super::finding::{Evidence, Fault, Finding, Mismatch, Promise};
 use super::sides::output_mismatch;
 use super::steps;
 use crate::instance::random::Random;
@@ -47,7 +47,7 @@ impl Measured {
 
 /// Compares on data of each kind.
 pub(super) fn compare_in_f64(
-    class: Class,
+    promise: Promise,
     sides: &Sides,
     target: &[VertexId],
     measured: &mut Measured,
@@ -59,7 +59,7 @@ pub(super) fn compare_in_f64(
     let mut ahead = random.clone();
     let mut compare = |kind: Data, random: &mut Random| {
         let values = data::values(graph, kind, random)?;
-        Some(compare_in_f64_at(class, sides, target, kind, values, measured))
+        Some(compare_in_f64_at(promise, sides, target, kind, values, measured))
     };
     let kinds = Data::for_instance(&Data::RULE_REAL, turn);
     let found = Finding::of_kinds(kinds.filter_map(|kind| compare(kind, random)));
@@ -82,7 +82,7 @@ pub(super) fn compare_in_f64(
     if turn < STEPPED {
         near.extend(steps::beside(graph, (&sides.source, target), &mut ahead));
     }
-    let compare_near = |values| compare_in_f64_at(class, sides, target, Data::Near, values, &mut Measured::default());
+    let compare_near = |values| compare_in_f64_at(promise, sides, target, Data::Near, values, &mut Measured::default());
     let near = Finding::of_kinds(near.into_iter().map(compare_near));
     if matches!(near, Finding::Mismatch(_)) {
         near
@@ -93,7 +93,7 @@ pub(super) fn compare_in_f64(
 
 /// Compares at the given values.
 pub(super) fn compare_in_f64_at(
-    class: Class,
+    promise: Promise,
     sides: &Sides,
     target: &[VertexId],
     kind: Data,
@@ -114,8 +114,8 @@ pub(super) fn compare_in_f64_at(
     } else {
         None
     };
-    // An infinity that the source writes counts, unless others may come from overflow.
-    let infinite = !kind.is_lenient() && data::has_written_infinity(graph, &sides.source);
+    // Where infinity counts, it must not come from overflow.
+    let infinite = promise.infinity && !kind.is_lenient();
     // Integer and boolean results can hide that they came from infinity or NaN, or from numbers that differ only by
     // rounding. Among large numbers, the target may overflow where the source does not.
     let finite = |results: &Results<Bounded>| {
@@ -132,7 +132,7 @@ pub(super) fn compare_in_f64_at(
                 let counts = |p: &Bounded| p.value.is_finite() || infinite && p.value.is_infinite();
                 is_compared |= x.is_empty() || x.iter().any(counts);
                 mismatch_of_infinities(x, y, infinite)
-                    .or_else(|| mismatch_beyond_bounds(class, x, y, kind, slack, measured))
+                    .or_else(|| mismatch_beyond_bounds(promise.class, x, y, kind, slack, measured))
             }
             _ if !defined || trace.unsure => None,
             _ => {
@@ -146,7 +146,7 @@ pub(super) fn compare_in_f64_at(
                 return Finding::Unknown;
             }
             // Rounding alone decides a step that it is close to.
-            if trace.unsure && !exact::differ_at(sides, target, &values) {
+            if trace.unsure && !exact::differ_at(promise, sides, target, &values) {
                 return Finding::Unknown;
             }
             return Finding::Mismatch(Box::new(Mismatch {

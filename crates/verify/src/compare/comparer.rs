@@ -5,7 +5,7 @@ use super::bounds::{Measured, compare_in_f64, compare_in_f64_at};
 use super::data::{Data, Values, has_infinite_number};
 use super::exact::{AssumedLaws, ExactResult, compare_exactly};
 use super::failures::compare_failures;
-use super::finding::{Evidence, Fault, Finding, Mismatch};
+use super::finding::{Evidence, Fault, Finding, Mismatch, Promise};
 use super::rounding::compare_rounded;
 use super::sides::{has_real_inputs, has_real_outputs, type_mismatch, without_tuples};
 use crate::instance::random::Random;
@@ -91,8 +91,9 @@ impl Comparer {
                 other => other,
             };
         }
-        let exact = compare_exactly(rule.class, sides, target, &mut self.assumed, turn, random);
-        let real = compare_in_f64(rule.class, sides, target, &mut self.measured, turn, random);
+        let promise = Promise::of(rule);
+        let exact = compare_exactly(promise, sides, target, &mut self.assumed, turn, random);
+        let real = compare_in_f64(promise, sides, target, &mut self.measured, turn, random);
         if matches!(real, Finding::Mismatch(_)) {
             return real;
         }
@@ -131,7 +132,7 @@ pub(crate) fn fault_at(rule: &Rule, sides: &Sides, fault: Fault, values: Values)
         Fault::Values => {
             let mut measured = Measured::default();
             let kind = Data::Balanced;
-            match compare_in_f64_at(rule.class, sides, target, kind, values.clone(), &mut measured) {
+            match compare_in_f64_at(Promise::of(rule), sides, target, kind, values.clone(), &mut measured) {
                 Finding::Mismatch(mismatch) => Finding::Mismatch(mismatch),
                 _ if !has_real_inputs(sides) && (rule.class == Class::Bitwise || !has_real_outputs(sides)) => {
                     compare_bits_at(sides, target, values, fault)

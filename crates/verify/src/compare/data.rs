@@ -250,19 +250,6 @@ pub(super) fn has_infinite_number(graph: &Graph, roots: &[VertexId]) -> bool {
     roots.iter().chain(&inner).any(|v| overflows(*v))
 }
 
-/// True if a constant or an attribute below `roots` is infinite: infinity is then a number that results may depend on.
-pub(super) fn has_written_infinity(graph: &Graph, roots: &[VertexId]) -> bool {
-    let is_infinite = |v: VertexId| match &graph.vertex(v).node {
-        Node::Const(tensor) => {
-            let real = tensor.dtype().is_float();
-            real && tensor.to_f64s().is_some_and(|all| all.iter().any(|x| x.is_infinite()))
-        }
-        Node::Call { attrs, .. } => attrs.iter().filter_map(AttrValue::as_float).any(f64::is_infinite),
-        _ => false,
-    };
-    graph.rpo_from(roots.iter().copied()).into_iter().any(is_infinite)
-}
-
 /// Results over a number system, with all intermediate values.
 pub(crate) struct Results<S> {
     pub(crate) outputs: Vec<Value<S>>,

@@ -2,7 +2,7 @@
 
 use super::data::{self, Data, Results, Values};
 use super::element::ElementMismatch;
-use super::finding::{Evidence, Fault, Mismatch};
+use super::finding::{Evidence, Fault, Mismatch, Promise};
 use super::sides::output_mismatch;
 use crate::instance::random::Random;
 use tautomer_graph::VertexId;
@@ -87,7 +87,7 @@ const FRUITLESS: u32 = 8;
 
 /// Compares both sides over exact numbers, starting with the systems that assume least.
 pub(super) fn compare_exactly(
-    class: Class,
+    promise: Promise,
     sides: &Sides,
     target: &[VertexId],
     assumed: &mut AssumedLaws,
@@ -122,7 +122,7 @@ pub(super) fn compare_exactly(
     let unordered = found.is_some_and(|found| !found.trace.ordered && real);
     if !unordered {
         random.next();
-        match in_rationals(class, sides, target, before, turn, random) {
+        match in_rationals(promise, sides, target, before, turn, random) {
             Ok(exact) => found = exact.or(found),
             Err(mismatch) => return ExactResult::Mismatch(mismatch),
         }
@@ -149,7 +149,7 @@ pub(super) fn compare_exactly(
 /// # Errors
 /// A difference that is certain.
 fn in_rationals(
-    class: Class,
+    promise: Promise,
     sides: &Sides,
     target: &[VertexId],
     assumed: AssumedLaws,
@@ -165,11 +165,12 @@ fn in_rationals(
         let mut trace = Trace::default();
         let mut computed = false;
         for values in &all {
-            match in_rationals_at(sides, target, laws, values) {
+            match in_rationals_at(promise, sides, target, laws, values) {
                 RationalResult::Same(found) => (trace, computed) = (trace.and(found), true),
                 RationalResult::Mismatch { trace, output, at } => {
-                    let certain =
-                        trace.unknown == 0 && !trace.depends_on_rounding() && !matches!(class, Class::Approx(_));
+                    let certain = trace.unknown == 0
+                        && !trace.depends_on_rounding()
+                        && !matches!(promise.class, Class::Approx(_));
                     if certain && mismatch.is_none() {
                         mismatch = Some(Box::new(Mismatch {
                             fault: Fault::Values,
@@ -294,13 +295,19 @@ enum RationalResult {
 }
 
 /// True if the sides are known to differ over the rational numbers at given values.
-pub(super) fn differ_at(sides: &Sides, target: &[VertexId], values: &Values) -> bool {
-    let found = in_rationals_at(sides, target, Laws::ALL, values);
+pub(super) fn differ_at(promise: Promise, sides: &Sides, target: &[VertexId], values: &Values) -> bool {
+    let found = in_rationals_at(promise, sides, target, Laws::ALL, values);
     matches!(found, RationalResult::Mismatch { trace, .. } if trace.unknown == 0)
 }
 
 /// Compares over the rational numbers at given values.
-fn in_rationals_at(sides: &Sides, target: &[VertexId], laws: Laws, values: &Values) -> RationalResult {
+fn in_rationals_at(
+    promise: Promise,
+    sides: &Sides,
+    target: &[VertexId],
+    laws: Laws,
+    values: &Values,
+) -> RationalResult {
     let graph = &sides.graph;
     let leaf = |v: VertexId| Value::<Exact>::from_tensor(values.get(&v)?).ok();
     let points: rustc_hash::FxHashMap<VertexId, Value<Exact>> =
@@ -312,8 +319,7 @@ fn in_rationals_at(sides: &Sides, target: &[VertexId], laws: Laws, values: &Valu
     let (Some(a), Some(b)) = (a, b) else {
         return RationalResult::Undefined;
     };
-    let infinite = data::has_written_infinity(graph, &sides.source);
-    let counts = |x: &Exact| x.is_finite() || infinite && !x.is_undefined();
+    let counts = |x: &Exact| x.is_finite() || promise.infinity && !x.is_undefined();
     // Integer and boolean results can hide that they came from infinity or NaN.
     let reals = |r: &Results<Exact>| r.inner.iter().filter_map(|v| v.real().ok()).flatten().all(counts);
     let defined = reals(&a) && reals(&b);

@@ -7,6 +7,7 @@ use super::element::ElementMismatch;
 use crate::instance::recipe::Recipe;
 use tautomer_op::Laws;
 use tautomer_rewrite::Sides;
+use tautomer_rule::{AttrPattern, Class, PatternNode, Rule};
 
 /// The kind of error at an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +27,34 @@ impl fmt::Display for Fault {
             Fault::Values => "the sides differ in value",
             Fault::Bits => "the sides are equal over the reals, but their bits differ",
         })
+    }
+}
+
+/// What a rule promises about values.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Promise {
+    pub(crate) class: Class,
+    /// Its source has an infinite number. Infinity is then a value like others; elsewhere, nothing is promised where the
+    /// source is infinite.
+    pub(crate) infinity: bool,
+}
+
+impl Promise {
+    /// What that rule promises.
+    pub(crate) fn of(rule: &Rule) -> Promise {
+        let is_infinite = |pattern: &AttrPattern| match pattern {
+            AttrPattern::Value(value) => value.as_float().is_some_and(f64::is_infinite),
+            _ => false,
+        };
+        let infinity = rule.source.nodes().any(|(_, node)| match node {
+            PatternNode::Literal(value) => value.is_infinite(),
+            PatternNode::Call { attrs, .. } => attrs.iter().any(is_infinite),
+            _ => false,
+        });
+        Promise {
+            class: rule.class,
+            infinity,
+        }
     }
 }
 

@@ -95,9 +95,15 @@ fn is_bits(sum: &Sum) -> bool {
     let mut all: Vec<&Expr> = sum.keys().flatten().collect();
     all.sort();
     all.dedup();
-    let holds = |operand: &Expr, bits: u32| all.iter().position(|own| *own == operand).is_some_and(|i| bits >> i & 1 == 1);
+    let holds = |operand: &Expr, bits: u32| {
+        all.iter()
+            .position(|own| *own == operand)
+            .is_some_and(|i| bits >> i & 1 == 1)
+    };
     let value = |bits: u32| -> i64 {
-        let terms = sum.iter().filter(|(operands, _)| operands.iter().all(|operand| holds(operand, bits)));
+        let terms = sum
+            .iter()
+            .filter(|(operands, _)| operands.iter().all(|operand| holds(operand, bits)));
         terms.map(|(_, c)| c).sum()
     };
     all.len() <= OPERANDS && (0..1u32 << all.len()).all(|bits| matches!(value(bits), 0 | 1))

@@ -34,7 +34,8 @@ pub(super) fn fold(case: &Case, kind: Kind, symbol: &Arc<str>, count: &Dim, case
     let range = || vec![(symbol.clone(), count.clone())];
     // A product of exponentials is that of the sum.
     if kind == Kind::Product && cases.iter().all(|(_, value)| laws::is_exponential(value)) {
-        let exponent = |(guards, value): &(Vec<Dim>, Expr)| (guards.clone(), laws::apply(known::LOG, vec![value.clone()]));
+        let exponent =
+            |(guards, value): &(Vec<Dim>, Expr)| (guards.clone(), laws::apply(known::LOG, vec![value.clone()]));
         let exponents = cases.iter().map(exponent).collect();
         let sum = fold(case, Kind::Sum, symbol, count, &exponents)?;
         return Ok(laws::apply(known::EXP, vec![sum]));
@@ -517,7 +518,10 @@ fn fixed(case: &Case, parts: &Parts) -> Option<(usize, [usize; 2], Dim)> {
             };
             let value = if c > 0 { -rest } else { rest };
             let inside = [value.clone(), count.clone() - Dim::Const(1) - value.clone()];
-            let others = parts.ranges.iter().any(|(own, n)| mentions(n, symbol) || mentions(&value, own));
+            let others = parts
+                .ranges
+                .iter()
+                .any(|(own, n)| mentions(n, symbol) || mentions(&value, own));
             if !others && inside.iter().all(|d| case.known_sign(d) == Some(true)) {
                 return Some((range, [i, j], value));
             }

@@ -257,7 +257,11 @@ pub(super) fn whole(name: &'static str, args: Vec<Expr>, dtype: DType) -> Expr {
             }
             // What is at one end of the range of the type decides nothing, and at the other everything.
             let (least, most) = ends(dtype);
-            let (idle, last) = if name == known::MAX { (least, most) } else { (most, least) };
+            let (idle, last) = if name == known::MAX {
+                (least, most)
+            } else {
+                (most, least)
+            };
             let mut args: Vec<Expr> = args.iter().map(|e| in_order(e, dtype)).collect();
             if let Some(end) = last.filter(|end| args.contains(end)) {
                 return end;
@@ -465,7 +469,10 @@ fn exponential(x: &Expr) -> Expr {
 /// How many halves a number is, if they are few.
 fn half(c: &BigRational) -> Option<i32> {
     let twice = c * BigRational::from_integer(2.into());
-    let n = twice.is_integer().then(|| twice.to_integer()).and_then(|n| n.to_i32())?;
+    let n = twice
+        .is_integer()
+        .then(|| twice.to_integer())
+        .and_then(|n| n.to_i32())?;
     (n.abs() <= 8).then_some(n)
 }
 

@@ -308,7 +308,11 @@ impl Known {
             } else {
                 own
             };
-            out.times(if e % 2 == 0 { own.times(own).both(Signs::NOT_NEGATIVE) } else { own })
+            out.times(if e % 2 == 0 {
+                own.times(own).both(Signs::NOT_NEGATIVE)
+            } else {
+                own
+            })
         })
     }
 
@@ -356,7 +360,11 @@ impl Known {
                 let is_max = f.is(known::MAX);
                 let mut i = 1;
                 while i < args.len() {
-                    let wins = if is_max { Signs::NOT_NEGATIVE } else { Signs::NOT_POSITIVE };
+                    let wins = if is_max {
+                        Signs::NOT_NEGATIVE
+                    } else {
+                        Signs::NOT_POSITIVE
+                    };
                     let loses = wins.negated();
                     let beaten = (0..i).find_map(|j| {
                         let signs = of(&args[j], &args[i]);
@@ -439,7 +447,9 @@ fn less_one(x: &Expr) -> Option<Expr> {
         return None;
     };
     match product.as_slice() {
-        [(Factor::Apply(f, args), 1)] if none.is_empty() && f.is(known::EXP) && -less == *times && times.is_positive() => {
+        [(Factor::Apply(f, args), 1)]
+            if none.is_empty() && f.is(known::EXP) && -less == *times && times.is_positive() =>
+        {
             args.first().cloned()
         }
         _ => None,
@@ -481,7 +491,11 @@ fn ratio(x: &Expr, y: &Expr) -> Option<BigRational> {
         return None;
     }
     let times = c / d;
-    let is_same = times.is_one() && x == y || x.terms().iter().zip(y.terms()).all(|((p, c), (q, d))| p == q && *c == d * &times);
+    let is_same = times.is_one() && x == y
+        || x.terms()
+            .iter()
+            .zip(y.terms())
+            .all(|((p, c), (q, d))| p == q && *c == d * &times);
     is_same.then_some(times)
 }
 
@@ -524,10 +538,16 @@ mod tests {
             (less(&x.add(&z), &y.add(&z)), less(&x, &y)),
             (less(&max(&x, &y), &z), of(known::AND, &less(&x, &z), &less(&y, &z))),
             (less(&zero, &max(&x, &zero)), less(&zero, &x)),
-            (less(&max(&x, &y), &zero), of(known::AND, &less(&x, &zero), &less(&y, &zero))),
+            (
+                less(&max(&x, &y), &zero),
+                of(known::AND, &less(&x, &zero), &less(&y, &zero)),
+            ),
             (abs(&x).mul(&abs(&y).inverse()), abs(&x.mul(&y.inverse()))),
             (less(&zero, &laws::apply(known::TANH, vec![x.clone()])), less(&zero, &x)),
-            (less(&Expr::int(1), &laws::apply(known::EXP, vec![x.clone()])), less(&zero, &x)),
+            (
+                less(&Expr::int(1), &laws::apply(known::EXP, vec![x.clone()])),
+                less(&zero, &x),
+            ),
             (sign(&x.mul(&Expr::int(3))), sign(&x)),
         ] {
             assert!(same(&a, &b), "{a} and {b}");
