@@ -241,7 +241,8 @@ const LEFT: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Where a function of the prover is compared with a name: laws are about single functions.
-const LAWS: [&str; 9] = [
+const LAWS: [&str; 11] = [
+    "crates/verify/src/proof/bits.rs",
     "crates/verify/src/proof/choices.rs",
     "crates/verify/src/proof/defined.rs",
     "crates/verify/src/proof/integers.rs",
@@ -251,6 +252,7 @@ const LAWS: [&str; 9] = [
     "crates/verify/src/proof/fold.rs",
     "crates/verify/src/proof/function.rs",
     "crates/verify/src/proof/certificate.rs",
+    "crates/verify/src/proof/signs.rs",
 ];
 
 /// The files of all crates that are looked at, without their tests, by path from the root.

@@ -259,14 +259,15 @@ fn the_library_never_prints() {
 }
 
 #[test]
-fn clocks_are_read_by_the_pipeline_alone() {
+fn clocks_decide_no_result() {
     let mut problems = Vec::new();
     for (file, text) in sources() {
         let reads = ["Instant", "SystemTime"]
             .iter()
             .any(|name| words(&text, name).next().is_some());
-        let pipeline = ["src/pipeline.rs", "src/pipeline/round.rs"];
-        if reads && !file.starts_with("src/cli/") && !pipeline.contains(&file.as_str()) {
+        // The pipeline reports times; runs give the same results on any number of threads.
+        let allowed = ["src/pipeline.rs", "src/pipeline/round.rs", "crates/exec/src/divided.rs"];
+        if reads && !file.starts_with("src/cli/") && !allowed.contains(&file.as_str()) {
             problems.push(format!("{file} reads a clock"));
         }
     }

@@ -170,6 +170,7 @@ pub(super) const OPS: &[OpDef] = &[
             ),
         ])
         .infer(infer_cumsum)
+        .axes(AxesRule::Along)
         .reference(reference!(cumsum))
         .formula(Formula::Running(Fold::Sum))
         .traits(OpTraits::LINEAR)
@@ -198,6 +199,7 @@ pub(super) const OPS: &[OpDef] = &[
             ),
         ])
         .infer(infer_cumsum)
+        .axes(AxesRule::Along)
         .reference(reference!(cumprod))
         .formula(Formula::Running(Fold::Product))
         .cost(CostRule::PerInput(1.0))

@@ -21,6 +21,9 @@ pub(super) type Cases = Vec<(Vec<Dim>, Expr)>;
 /// Limit on the bound symbols with equal ranges whose order is searched.
 const MOST_ALIKE: usize = 4;
 
+/// Axes whose indices are looked for in the limits of sums.
+const INDEXED: usize = 8;
+
 /// A fold under construction.
 #[derive(Clone)]
 pub(super) struct Parts {
@@ -156,10 +159,52 @@ fn sum_of_one(case: &Case, mut parts: Parts) -> Res<Expr> {
     parts.body = inside;
     let value = if parts.ranges.is_empty() && parts.guards.is_empty() {
         parts.body
+    } else if let Some(value) = running(case, &parts)? {
+        value
     } else {
         numbered(Kind::Sum, parts)
     };
     Ok(value.mul(&outside).mul(&times))
+}
+
+/// A sum up to an index, or from one on, as a sum up to and with the index: without the last term, or as what is left of
+/// all of it. `None` if it is another sum, or is one up to the index.
+fn running(case: &Case, parts: &Parts) -> Res<Option<Expr>> {
+    let ([(symbol, n)], [guard]) = (parts.ranges.as_slice(), parts.guards.as_slice()) else {
+        return Ok(None);
+    };
+    let Some((c, rest)) = linear_in(&case.simplified(guard), symbol).filter(|(c, _)| c.abs() == 1) else {
+        return Ok(None);
+    };
+    // The last number that the symbol has, in the sum or in what is left out.
+    let last = if c < 0 { rest } else { -rest - Dim::Const(1) };
+    let places = (0..INDEXED).map(|axis| Dim::symbol(&format!("@{axis}")));
+    let place = places
+        .map(|place| (last.clone() - place.clone(), place))
+        .find_map(|(more, place)| Some((more.as_const().filter(|more| (-1..=0).contains(more))?, place)));
+    let Some((more, place)) = place.filter(|(more, _)| c > 0 || *more < 0) else {
+        return Ok(None);
+    };
+    let inside = [place.clone(), n.clone() - Dim::Const(1) - place.clone()];
+    if inside.iter().any(|d| case.known_sign(d) != Some(true)) {
+        return Ok(None);
+    }
+    let up_to = Parts {
+        guards: vec![place.clone() - Dim::symbol(symbol)],
+        ..parts.clone()
+    };
+    let mut value = numbered(Kind::Sum, up_to);
+    if more < 0 {
+        value = value.sub(&parts.body.map(&|d| replaced(d, symbol, &place)));
+    }
+    if c > 0 {
+        let all = Parts {
+            guards: Vec::new(),
+            ..parts.clone()
+        };
+        value = sum_of_one(case, all)?.sub(&value);
+    }
+    Ok(Some(value))
 }
 
 /// A fold other than a sum.

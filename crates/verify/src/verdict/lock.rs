@@ -22,7 +22,7 @@ pub const LOCK_NAME: &str = "verdicts.lock";
 
 /// The version of the verifier; a verdict of another version is out of date. Increment it with every change to the
 /// verifier, or to the semantics of an operator, that may change a verdict.
-pub const VERIFIER: u32 = 35;
+pub const VERIFIER: u32 = 36;
 
 /// The version of the lock file format.
 const FORMAT: u32 = 1;
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(
             text.lines().nth(1),
             Some(
-                r#"{"file":"a.rules","rule":"a","class":"real","verdict":"proved-all","says":"proved (all sizes, ranks 0-4)","instances":100,"systems":{"f64":2,"field":98},"proof":{"forms":7,"cases":20},"refused":3,"seed":0,"budget":100,"attempts":10,"patterns":4096,"verifier":35,"hash":"0123","examples":"4567"}"#
+                r#"{"file":"a.rules","rule":"a","class":"real","verdict":"proved-all","says":"proved (all sizes, ranks 0-4)","instances":100,"systems":{"f64":2,"field":98},"proof":{"forms":7,"cases":20},"refused":3,"seed":0,"budget":100,"attempts":10,"patterns":4096,"verifier":36,"hash":"0123","examples":"4567"}"#
             )
         );
         assert_eq!(Lock::parse(&text), Ok(lock));
