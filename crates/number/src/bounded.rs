@@ -62,6 +62,8 @@ impl Bounded {
         // Integers are not rounded.
         let exact = matches!(func, Func::Floor | Func::Ceil | Func::Round | Func::Trunc);
         if x.error == 0.0 {
+            // At zero, a function that is zero is not rounded.
+            let exact = exact || x.value == 0.0 && value == 0.0;
             return Bounded::new(value, if exact { 0.0 } else { rounding(value) });
         }
         let (low, high) = x.interval();
@@ -244,7 +246,9 @@ impl Number for Bounded {
 
     fn order(&self, other: &Self) -> Result<Option<Ordering>, Refused> {
         let bound = self.error + other.error;
-        if bound > 0.0 && (self.value - other.value).abs() <= bound {
+        // Of two numbers that overflow, the order is not known.
+        let overflow = self.value.is_infinite() && self.value == other.value;
+        if overflow || bound > 0.0 && (self.value - other.value).abs() <= bound {
             note(|trace| trace.unsure = true);
         }
         Ok(self.value.partial_cmp(&other.value))

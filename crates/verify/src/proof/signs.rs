@@ -206,41 +206,50 @@ fn differences(f: &Fun, args: &[Expr]) -> Option<Expr> {
     }
 }
 
-/// True if the number is defined and finite at all real numbers.
-fn is_total(x: &Expr) -> bool {
-    x.terms().iter().flat_map(|(product, _)| product).all(|(factor, e)| {
-        *e > 0
-            && match factor {
-                Factor::Size(_) | Factor::Element(..) => true,
-                Factor::Apply(f, args) => {
-                    let is_known = match f {
-                        Fun::Named(name) => TOTAL.contains(name),
-                        // A function of integers.
-                        Fun::In(..) | Fun::Number(_) | Fun::Between(_) => true,
-                        Fun::With(..) | Fun::Table(_) | Fun::Special(_) => false,
-                    };
-                    is_known && args.iter().all(is_total)
-                }
-                // Of nothing, a maximum is infinite.
-                Factor::Fold(fold) => matches!(fold.kind, Kind::Sum | Kind::Product) && is_total(&fold.body),
-                Factor::Inverse(_) | Factor::Whole(_) => false,
-            }
-    })
-}
-
 /// Numbers whose signs are known.
 struct Known(Vec<(Expr, Signs)>);
 
 impl Known {
-    /// The signs that a number can have.
+    /// The signs that a number can have; what may be no number can have any.
     fn of(&self, x: &Expr) -> Signs {
         if let Some(v) = x.as_number() {
             return Signs::of_number(&v);
+        }
+        if !self.is_defined(x) {
+            return Signs::ANY;
         }
         let (common, rest) = parted(x);
         let rest = self.of_sum(&rest);
         let own = self.of_sum(x);
         self.of_product(&common).times(rest).both(own)
+    }
+
+    /// True if it is a number, and finite, at all real numbers at which the known signs are right.
+    fn is_defined(&self, x: &Expr) -> bool {
+        x.terms().iter().flat_map(|(product, _)| product).all(|(factor, e)| {
+            let is_divisor = |x: &Expr| !Signs::ZERO.within(self.of(x));
+            let own = match factor {
+                Factor::Size(_) | Factor::Element(..) => true,
+                Factor::Apply(f, args) => {
+                    let is_known = match (f, args.as_slice()) {
+                        (Fun::Named(known::SQRT), [x]) => self.of(x).within(Signs::NOT_NEGATIVE),
+                        (Fun::Named(known::LOG), [x]) => self.of(x) == Signs::POSITIVE,
+                        (Fun::Named(name), _) => TOTAL.contains(name),
+                        // A function of integers.
+                        (Fun::In(..) | Fun::Number(_) | Fun::Between(_), _) => true,
+                        (Fun::With(..) | Fun::Table(_) | Fun::Special(_), _) => false,
+                    };
+                    is_known && args.iter().all(|arg| self.is_defined(arg))
+                }
+                // Of nothing, a maximum is infinite.
+                Factor::Fold(fold) => {
+                    matches!(fold.kind, Kind::Sum | Kind::Product) && Known(Vec::new()).is_defined(&fold.body)
+                }
+                Factor::Inverse(sum) => self.is_defined(sum) && is_divisor(sum),
+                Factor::Whole(_) => false,
+            };
+            own && (*e > 0 || is_divisor(&Expr::factor(factor.clone())))
+        })
     }
 
     fn of_sum(&self, x: &Expr) -> Signs {
@@ -414,7 +423,7 @@ impl Known {
     /// A part of a number whose sign is not known.
     fn part(&self, x: &Expr) -> Option<Expr> {
         let (common, rest) = parted(x);
-        let unknown = |x: &Expr| !self.of(x).is_known() && is_total(x);
+        let unknown = |x: &Expr| self.is_defined(x) && !self.of(x).is_known();
         let rest = Some(rest).filter(|rest| rest.as_number().is_none());
         let factors = common.iter().map(|(factor, _)| Expr::factor(factor.clone()));
         factors.chain(rest).find_map(|part| {
@@ -578,9 +587,13 @@ mod tests {
         };
         let min = laws::apply(known::MIN, vec![x.clone(), Expr::zero()]);
         assert!(!equal(&max.add(&min), &x, promise));
-        // The logarithm of a negative number is neither positive nor not.
-        let log = laws::apply(known::LOG, vec![x]);
+        // The logarithm of a negative number is neither positive nor not, nor is its size.
+        let log = laws::apply(known::LOG, vec![x.clone()]);
         let size = laws::apply(known::ABS, vec![log.clone()]);
+        for partial in [&size, &laws::apply(known::SQRT, vec![x.clone()]), &x.mul(&x).inverse()] {
+            let least = laws::apply(known::LESS, vec![Expr::int(-1), partial.clone()]);
+            assert!(!same(&least, &Expr::int(1)), "{partial}");
+        }
         assert!(!same(&size, &log.mul(&laws::apply(known::SIGN, vec![log.clone()]))));
     }
 }
