@@ -59,6 +59,11 @@ const LEFT: &[(&str, &[&str], &str)] = &[
         &["abs", "ceil", "floor", "max", "min", "range", "sqrt", "sum"],
         FUNCTION,
     ),
+    (
+        "crates/lang/src/slips.rs",
+        &["and", "or"],
+        "words that are operators between their operands",
+    ),
     ("crates/graph/src/text/types.rs", &["max", "min", "shape"], FUNCTION),
     (
         "crates/lang/src/ast/ops.rs",
