@@ -281,10 +281,11 @@ impl Known {
         }
         let growing = less_one(x).map(|exponent| self.of(&exponent));
         let falling = || less_one(&x.neg()).map(|exponent| self.of(&exponent).negated());
-        if let Some(signs) = growing.or_else(falling) {
-            if signs.within(Signs::NOT_NEGATIVE) {
-                return Some(signs == Signs::POSITIVE);
-            }
+        let least = growing
+            .or_else(falling)
+            .filter(|signs| signs.within(Signs::NOT_NEGATIVE));
+        if let Some(signs) = least {
+            return Some(signs == Signs::POSITIVE);
         }
         if added == 0 {
             return None;
