@@ -34,8 +34,8 @@ impl Default for Divided {
 }
 
 impl Divided {
-    /// The result of `run`, which is told whether to use all threads. Results must not depend on that. A run that is not
-    /// timed is one that does more than others.
+    /// Calls `run` with whether to use all threads, which its result must not depend on. A run that an observer follows
+    /// takes longer than others, so it is not timed.
     pub(super) fn run<R>(&self, is_timed: bool, run: impl FnOnce(bool) -> R) -> R {
         let known = self.runs.load(Ordering::Relaxed);
         if known >= FIRST + 2 * TIMES || !is_timed {

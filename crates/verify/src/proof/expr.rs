@@ -61,7 +61,7 @@ pub(super) enum Fun {
 /// The conversion to a floating-point type, where its rounding counts.
 pub(super) const ROUNDED: &str = "rounded";
 
-/// One divided by 0, which is no number.
+/// One divided by 0, which is not a number.
 pub(super) const INVERSE_OF_ZERO: &str = "inverse of 0";
 
 /// An integer that is computed by sums and products, which wrap around in its type.

@@ -210,7 +210,7 @@ fn differences(f: &Fun, args: &[Expr]) -> Option<Expr> {
 struct Known(Vec<(Expr, Signs)>);
 
 impl Known {
-    /// The signs that a number can have; what may be no number can have any.
+    /// The signs that a number can have; what may be NaN can have any.
     fn of(&self, x: &Expr) -> Signs {
         if let Some(v) = x.as_number() {
             return Signs::of_number(&v);
@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_of_what_may_be_no_number() {
+    fn nothing_is_known_of_what_may_be_nan() {
         let x = element(0);
         let max = laws::apply(known::MAX, vec![x.clone(), Expr::zero()]);
         let promise = Promise {
